@@ -140,6 +140,7 @@ class Case:
             # Batches have their edges where these are.
             edge_index=torch.empty(2, 0, dtype=torch.int64, device=place),
         )
+        self.graph = made
         self.sampler = PGSampler(made, list(fanouts), seed=1, device=options.device)
         self.hops, self.place = len(fanouts), place
         rng = np.random.default_rng(1)

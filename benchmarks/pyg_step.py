@@ -1,16 +1,18 @@
-"""A training step of PyG's models as they are, trimmed, and under ``pygsampler.pyg.blockwise``::
+"""A training step of PyG's models as they are, trimmed, blockwise, and that compiled::
 
     python -m benchmarks.pyg_step --quick
     python -m benchmarks.pyg_step --graph arxiv --hidden 64
-    python -m benchmarks.pyg_step --device cuda
+    python -m benchmarks.pyg_step --device cuda --modes asis blockwise compiled captured
     python -m benchmarks.pyg_step --profile GAT
 
 Steps of GraphSAGE, GCN, GAT, GAT with v2, and GIN (100 features, 47 classes, Adam) on a graph of
 the papers' shape: as users call the model, ``model(x, edge_index)``; with PyG's own trimming; and
-blockwise. Each blockwise step is compared with its model, outputs and gradients, before the clock
-starts. Batches are loaded before, so that what is measured is the step. Then the ways take turns,
-round by round; a time is the median over the rounds of a round's time by its steps, and the ratio
-that of the rounds. On a GPU a round ends when it is done.
+blockwise, eager and compiled. Each blockwise step is compared with its model, outputs and
+gradients, before the clock starts. Batches are loaded before, so that what is measured is the step.
+A captured step is one CUDA graph of a blockwise model on static blocks, and has sampling and
+reading the features in it, too. On a GPU memory is the most that torch has allocated in a round.
+Then the ways take turns, round by round; a time is the median over the rounds of a round's time by
+its steps, and the ratio that of the rounds. On a GPU a round ends when it is done.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ with warnings.catch_warnings():
 
 from pygsampler._cli.bench.check import CheckError
 from pygsampler.pyg import blockwise
+from pygsampler.torch import DataLoader, capture
 
 from . import environment, graphs, report
 from .pyg_layers import CLASSES, HEADS, SETTINGS, WIDTH, Case, compare, training
@@ -45,14 +48,22 @@ MODELS: dict[str, Callable[[int, int], torch.nn.Module]] = {
     "GAT": lambda hidden, hops: nn.GAT(WIDTH, hidden, hops, CLASSES, heads=HEADS),
     "GAT v2": lambda hidden, hops: nn.GAT(WIDTH, hidden, hops, CLASSES, heads=HEADS, v2=True),
 }
-WAYS = ("as it is", "trimmed", "blockwise")
+WAYS = {
+    "asis": "as it is",
+    "trimmed": "trimmed",
+    "blockwise": "blockwise",
+    "compiled": "compiled",
+    "captured": "captured",
+}
 Step = Callable[[Any], torch.Tensor]
 
 
 def step_of(model: Any, way: str) -> Step:
     """A function of a batch that gives the rows of the seeds."""
-    if way == "blockwise":
-        wrapped = blockwise(model)
+    if way in ("blockwise", "compiled"):
+        wrapped: Any = blockwise(model)
+        if way == "compiled":
+            wrapped.compile(fullgraph=True)
         return lambda batch: wrapped(batch)  # type: ignore[no-any-return]
     if way == "as it is":
         return lambda batch: model(batch.x, batch.edge_index)[: batch.batch_size]
@@ -85,20 +96,67 @@ def steps(batches: Sequence[Any], model: torch.nn.Module, way: str) -> Iterator[
     return training(batches, model, step_of(model, way), fused=batches[0].x.is_cuda)
 
 
+def _trainer(
+    case: Case, batches: Sequence[Any], model: torch.nn.Module, way: str
+) -> Callable[[], Iterator[None]]:
+    if way == "captured":
+        captured = _captured(case, model)
+        return lambda: iter(captured)
+    # Compiled once for all rounds.
+    step = step_of(model, way)
+    return lambda: training(batches, model, step, fused=batches[0].x.is_cuda)
+
+
+def _captured(case: Case, model: torch.nn.Module) -> Any:
+    """An epoch of the same seeds, each step of which is one CUDA graph."""
+    loader = DataLoader(
+        case.graph,
+        case.seeds,
+        case.sampler.num_neighbors,
+        batch_size=case.batch_size,
+        seed=1,
+        device=case.place,
+        features={"x": case.data.x},
+        labels=case.data.y,
+        static=True,
+    )
+    wrapped = blockwise(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True, capturable=True)
+
+    def step(batch: Any) -> None:
+        optimizer.zero_grad()
+        out = wrapped(batch).index_select(0, batch.output_index)
+        functional.cross_entropy(out, batch.y).backward()
+        optimizer.step()
+
+    return capture(step, loader)
+
+
+def _most_memory(ways: dict[str, Callable[[], Iterator[None]]]) -> dict[str, float]:
+    """The most megabytes that torch has allocated on the GPU in a round of each way."""
+    found = {}
+    for way, train in ways.items():
+        torch.cuda.reset_peak_memory_stats()
+        list(train())
+        torch.cuda.synchronize()
+        found[f"{way}, MB"] = torch.cuda.max_memory_allocated() / 1e6
+    return found
+
+
 def measure(
     case: Case, batches: Sequence[Any], make: Callable[[int, int], torch.nn.Module], options: Any
 ) -> dict[str, Any]:
-    """A row: times of a step of each way, and of the first two by that of the last."""
+    """A row: times of a step of each way, and ratios of the first to the others."""
     model = make(options.hidden, case.hops).to(case.place)
     check(batches[0], model, options.name)
-    models = {way: copy.deepcopy(model) for way in WAYS}
-    ways: dict[str, Callable[[], Iterator[None]]] = {
-        way: lambda way=way: steps(batches, models[way], way)
-        # The first is divided by each of the others.
-        for way in WAYS
-    }
+    # The first is divided by each of the others.
+    names = [WAYS[mode] for mode in options.modes]
+    ways = {way: _trainer(case, batches, copy.deepcopy(model), way) for way in names}
     row = compare(case, ways, options.rounds)
-    row["trimmed / blockwise"] = row["trimmed, ms"] / row["blockwise, ms"]
+    if case.place.type == "cuda":
+        row |= _most_memory(ways)
+    if {"trimmed", "blockwise"} <= set(names):
+        row["trimmed / blockwise"] = row["trimmed, ms"] / row["blockwise, ms"]
     return row
 
 
@@ -115,7 +173,10 @@ def profile(batches: Sequence[Any], model: torch.nn.Module) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 after a failed check."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    parser = _parser()
+    options = parser.parse_args(given)
+    if "captured" in options.modes and options.device == "cpu":
+        parser.error("--modes captured: expected --device cuda, got cpu")
     if options.quick:
         options.graph, options.batch_size, options.batches, options.rounds = "quick", 4, 2, 1
         options.hidden = 16
@@ -133,19 +194,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 profile(batches, make(options.hidden, case.hops).to(case.place))
                 continue
             label = f"{options.batch_size}x({','.join(map(str, fanouts))})"
-            heads = f"{'as it is, ms':>13} {'trimmed':>9} {'blockwise':>10} {'ratios':>13}"
-            print(f"{label:18} {heads}")
+            heads = " ".join(f"{WAYS[mode] + ', ms':>13}" for mode in options.modes)
+            print(f"{label:18} {heads}   ratios of the first")
             for name in tqdm(options.models, desc=label, leave=False):
                 torch.manual_seed(0)
                 options.name = name
                 row = measure(case, batches, MODELS[name], options)
                 record["rows"].append({"setting": label, "what": name, **row})
-                times = [row[f"{way}, ms"] for way in WAYS]
-                ratios = row["as it is / blockwise"], row["trimmed / blockwise"]
-                tqdm.write(
-                    f"  {name:16} {times[0]:13.2f} {times[1]:9.2f} {times[2]:10.2f} "
-                    f"{ratios[0]:6.2f}x {ratios[1]:5.2f}x"
-                )
+                first, *others = (WAYS[mode] for mode in options.modes)
+                times = [f"{row[f'{way}, ms']:13.2f}" for way in (first, *others)]
+                ratios = [f"{row[f'{first} / {way}']:5.2f}x" for way in others]
+                tqdm.write(f"  {name:16} {' '.join(times)}   {' '.join(ratios)}")
+                if case.place.type == "cuda":
+                    most = [f"{row[f'{way}, MB']:13.0f}" for way in (first, *others)]
+                    tqdm.write(f"  {'  memory, MB':16} {' '.join(most)}")
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
@@ -171,6 +233,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="15,10,5",
     )
     parser.add_argument("--models", nargs="*", choices=tuple(MODELS), default=list(MODELS))
+    parser.add_argument(
+        "--modes",
+        nargs="+",
+        choices=tuple(WAYS),
+        default=["asis", "trimmed", "blockwise"],
+        help="ways of a step; compiled needs PyTorch 2.4 and a C++ compiler, or Triton, captured "
+        "a GPU",
+    )
     parser.add_argument("--batches", type=int, default=10, help="of a round (default: 10)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--profile", choices=tuple(MODELS), help="print torch's profile, and end")

@@ -27,6 +27,7 @@ from torch.nn import functional
 
 import pygsampler as pgs
 from pygsampler import datasets
+from pygsampler.evaluate import rank_scores
 from pygsampler.torch import LinkLoader, NegativeSampling
 
 HIDDEN = 64
@@ -143,7 +144,7 @@ def judge(
     model.eval()
     # Types tell what to sample around; that of what is to be predicted counts nothing.
     kind = next(iter(graph.edge_types))
-    above = hits = 0.0
+    batches = []
     with torch.no_grad():
         for batch in LinkLoader(
             graph,
@@ -155,12 +156,10 @@ def judge(
             exclude=None,
             features={"x": {"package": words}},
         ):
-            scores = model(batch)[kind].view(-1, 1 + OTHERS)
-            own, others = scores[:, :1], scores[:, 1:]
-            above += ((own > others).double() + (own == others).double() / 2).mean(1).sum().item()
-            hits += int(((others >= own).sum(1) < 10).sum())
-    count = pairs.shape[1] // (1 + OTHERS)
-    return above / count, hits / count
+            batches.append(model(batch)[kind].view(-1, 1 + OTHERS))
+    scores = torch.cat(batches)
+    ranks = rank_scores(scores[:, 0], scores[:, 1:])
+    return ranks.auc, ranks.hits(10)
 
 
 def main() -> None:

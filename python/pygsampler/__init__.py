@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         distributed,
         engine,
         errors,
+        evaluate,
         flight,
         pyg,
         samplers,
@@ -65,6 +66,7 @@ __all__ = [
     "distributed",
     "engine",
     "errors",
+    "evaluate",
     "flight",
     "get_num_threads",
     "inference",
@@ -84,7 +86,10 @@ set_public_module(globals())
 
 # Loaded when they are first named: the adapters import their framework.
 _SUBMODULES = frozenset(
-    {"cuda", "datasets", "dgl", "distributed", "engine", "flight", "pyg", "samplers", "torch"}
+    {
+        *("cuda", "datasets", "dgl", "distributed", "engine", "evaluate", "flight", "pyg"),
+        *("samplers", "torch"),
+    }
 )
 
 

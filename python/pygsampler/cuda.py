@@ -35,7 +35,7 @@ def __dir__() -> list[str]:
 
 
 def is_available() -> bool:
-    """Whether there is a CUDA device that this process may use.
+    """True if there is a CUDA device that this process may use.
 
     False without a driver, and also where the driver is there but broken: never an error.
     ``device_count`` raises what is wrong with it.
@@ -47,7 +47,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many CUDA devices this process may use, as CUDA_VISIBLE_DEVICES leaves them.
+    """Returns the number of CUDA devices that CUDA_VISIBLE_DEVICES leaves to this process.
 
     0 without a driver.
 
@@ -60,7 +60,7 @@ def device_count() -> int:
 
 
 def device_name(index: int = 0) -> str:
-    """What device ``index`` calls itself, as in ``"NVIDIA H200"``.
+    """Returns the name of device ``index``, as in ``"NVIDIA H200"``.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def driver_version() -> int:
 
 
 def memory_stats(device: int = 0) -> dict[str, int]:
-    """What the engine holds of a device.
+    """Returns what the engine holds of a device.
 
     Returns
     -------

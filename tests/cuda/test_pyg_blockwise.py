@@ -109,3 +109,68 @@ def test_a_step_of_a_loader_of_the_gpu_does_not_wait() -> None:
             each(batch).sum().backward()
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("name", ["GraphSAGE", "GraphSAGE max", "GCN", "GIN", "GAT", "GAT v2"])
+def test_a_captured_step_trains_as_an_eager_one(name: str) -> None:
+    """Sampling and the step of a PyG model are one CUDA graph, with the losses of eager steps."""
+    import pygsampler as pgs
+    from pygsampler.torch import DataLoader, capture
+
+    data = make_data()
+    graph = pgs.Graph.from_pyg(data)
+    labels = torch.randint(OUT, (NODES,), device="cuda")
+    torch.manual_seed(0)
+    first = MODELS[name][0]().cuda().double()
+    losses = {}
+    for static in (False, True):
+        model = copy.deepcopy(first)
+        wrapped = blockwise(model)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, capturable=True)
+        loader = DataLoader(
+            graph,
+            torch.arange(NODES, device="cuda"),
+            [4, 3],
+            batch_size=32,
+            seed=1,
+            features={"x": data.x},
+            labels=labels,
+            static=static,
+        )
+
+        def train(batch: Any, wrapped: Any = wrapped, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            out = wrapped(batch).index_select(0, batch.output_index)
+            loss = torch.nn.functional.cross_entropy(out, batch.y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        if static:
+            losses[static] = capture(train, loader).run()
+        else:
+            losses[static] = torch.stack([train(batch).detach() for batch in loader])
+    torch.testing.assert_close(losses[True], losses[False].to(losses[True]), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.library, "register_autograd"), reason="needs torch 2.4 or newer"
+)
+@pytest.mark.parametrize("name", ["GraphSAGE", "GraphSAGE max", "GCN", "GIN", "GAT", "GAT v2"])
+def test_compiled_models_are_one_graph(name: str) -> None:
+    make, _ = MODELS[name]
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    model = make().double().cuda()
+    eager, compiled = blockwise(model), blockwise(copy.deepcopy(model))
+    compiled.compile(fullgraph=True, backend="aot_eager")
+    loader = NeighborLoader(make_data(), [4, 3], torch.arange(NODES), batch_size=90, seed=1)
+    for batch in loader:
+        results = []
+        for call in (eager, compiled):
+            call.zero_grad()
+            results.append(step(lambda call=call: call(batch), call, batch.batch_size))
+        for one, two in zip(*results, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-8, atol=1e-8)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1

@@ -12,6 +12,7 @@ import pytest
     ("module", "missing", "text"),
     [
         ("pygsampler.torch", "torch", "pygsampler.torch needs PyTorch: pip install"),
+        ("pygsampler.evaluate", "torch", "pygsampler.evaluate needs PyTorch: pip install"),
         ("pygsampler.dgl", "torch", "pygsampler.dgl needs DGL: pip install"),
         ("pygsampler.dgl", "dgl", "pygsampler.dgl needs DGL: pip install"),
         ("pygsampler.pyg", "torch", "pygsampler.pyg needs PyG: pip install"),

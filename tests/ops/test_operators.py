@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ class Model(torch.nn.Module):
         self.kind = kind
         self.first, self.second = torch.nn.Linear(8, 12), torch.nn.Linear(12, 12)
         self.att = torch.nn.Parameter(torch.randn(2, 6))
+        self.scale = torch.nn.Parameter(torch.randn(36))
 
     def layer(self, block: Any, h: Any, linear: Any) -> Any:
         z = linear(h)
@@ -47,9 +50,18 @@ class Model(torch.nn.Module):
         if self.kind == "of":
             of = torch.arange(z.shape[0]).flip(0)
             return block.mean(z, of=of) + block.max(z, of=of)
-        if self.kind == "relations":
+        if self.kind == "gcn":
+            # With the loops that GCN adds.
+            inwards, outwards = (d + 1 for d in (block.in_degrees(), block.out_degrees()))
+            scaled = z * outwards.rsqrt()[:, None]
+            own = scaled[: block.num_dst_nodes]
+            return (block.sum(scaled) + own) * inwards.rsqrt()[:, None]
+        if self.kind == "rgcn":
             relations = block.indices.long() % 3
-            return reduce_by_relation(block._segments(), z, relations, 3).sum(1)
+            reduced = reduce_by_relation(block._segments(), h, relations, 3)
+            weights = linear.weight.expand(3, -1, -1).flatten(0, 1) * self.scale[:, None]
+            own = z[: block.num_dst_nodes]
+            return own + torch.einsum("nri,roi->no", reduced, weights.unflatten(0, (3, -1)))
         x = z.unflatten(1, (2, 6))
         x_dst = x[: block.num_dst_nodes]
         if self.kind == "gat":
@@ -84,7 +96,7 @@ def padded(block: Block, sources: int, rows: int, edges: int) -> Block:
 
 
 @pytest.mark.parametrize(
-    "kind", ["sum", "mean", "max", "of", "weighted", "gat", "gatv2", "relations"]
+    "kind", ["sum", "mean", "max", "of", "weighted", "gat", "gatv2", "gcn", "rgcn"]
 )
 def test_a_compiled_model_is_one_graph_for_all_batches(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -101,6 +113,41 @@ def test_a_compiled_model_is_one_graph_for_all_batches(kind: str) -> None:
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
     assert not torch._dynamo.utils.counters["graph_break"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler, g++")
+def test_the_default_backend_calls_operators_beside_its_own_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    # Workers, precompiled headers and a look for vector units take longer than so little code.
+    inductor = pytest.importorskip("torch._inductor.config")
+    for config, name, value in (
+        (inductor, "compile_threads", 1),
+        (inductor, "cpp_cache_precompile_headers", False),
+        (inductor.cpp, "simdlen", 1),
+    ):
+        monkeypatch.setattr(config, name, value, raising=False)
+    torch.manual_seed(0)
+
+    def layer(block: Any, x: Any) -> Any:
+        return block.mean(x.relu() + 1)
+
+    compiled = torch.compile(layer, fullgraph=True, dynamic=True)
+    for seeds in (30, 50):
+        block = sampled(seeds=seeds).create_tensors().blocks[0]
+        rows = torch.randn(block.num_src_nodes, 8)
+        results = []
+        for one in (layer, compiled):
+            x = rows.clone().requires_grad_()
+            out = one(block, x)
+            out.square().sum().backward()
+            results.append((out.detach(), x.grad))
+        torch.testing.assert_close(*results)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+    code = "".join(path.read_text() for path in tmp_path.rglob("*.py"))
+    for name in ("reduce", "transpose", "reduce_backward"):
+        assert f"torch.ops.pygsampler.{name}.default(" in code
 
 
 def test_a_compiled_model_on_padded_blocks_is_one_graph() -> None:
@@ -183,6 +230,7 @@ def operands() -> dict[str, tuple[Any, ...]]:
 
     x, ids = leaf(n, 6), torch.arange(n).flip(0)
     return {
+        "gather": ("gather", leaf(30, 2, 3), torch.tensor([4, 4, 29])),
         "sum": ("reduce", x, *edges, n, segments.SUM, None),
         "max": ("reduce", x, *edges, n, segments.MAX, ids),
         "weighted": ("weighted_sum", x, leaf(e, 2), *edges, n, None),

@@ -11,6 +11,7 @@ import pytest
 MODULES = [
     "",
     ".torch",
+    ".evaluate",
     ".samplers",
     ".walks",
     ".programs",
@@ -22,7 +23,7 @@ MODULES = [
 
 @pytest.mark.parametrize("suffix", MODULES)
 def test_a_public_name_has_a_public_module(suffix: str) -> None:
-    if suffix in (".torch", ".distributed"):
+    if suffix in (".torch", ".evaluate", ".distributed"):
         pytest.importorskip("torch", reason="needs torch")
     module = importlib.import_module(f"pygsampler{suffix}")
     # Submodules of the root are loaded when they are named: DGL and PyG may be missing.

@@ -120,9 +120,12 @@ def assert_equal_steps(
     return wrapped
 
 
-def assert_equal_hetero_steps(model: torch.nn.Module, batch: Any, kind: str = "paper") -> Any:
+def assert_equal_hetero_steps(
+    model: torch.nn.Module, batch: Any, kind: str = "paper", wrapped: Any = None
+) -> Any:
     """Compares a heterogeneous model, for training and evaluation."""
-    wrapped, count = blockwise(model), batch[kind].batch_size
+    wrapped = blockwise(model) if wrapped is None else wrapped
+    count = batch[kind].batch_size
     lazy = torch.nn.UninitializedParameter
     for training in (True, False):
         model.train(training)

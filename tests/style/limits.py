@@ -2,15 +2,15 @@
 
 # Today's figures.
 LIMITS = {
-    "entries at the top of the package": 27,
+    "entries at the top of the package": 28,
     "floors of the import graph": 17,
-    "arrows between entries": 166,
+    "arrows between entries": 171,
     "import circles of entries": 0,
     "Python files below 70 lines": 54,
     "class names in two modules or more": 5,
     "modules with a bad name": 0,
-    "docstrings that open without a subject": 468,
-    "public names": 161,
+    "docstrings that open without a subject": 1,
+    "public names": 165,
     "public names at the root": 21,
     "folders side by side in the Go core": 19,
     "files of the Go root package": 33,
@@ -19,7 +19,7 @@ LIMITS = {
     "kernel sources in the largest folder": 15,
 }
 GOALS = {
-    "entries at the top of the package": 27,
+    "entries at the top of the package": 28,
     "floors of the import graph": 17,
     "arrows between entries": 166,
     "import circles of entries": 0,

@@ -13,8 +13,8 @@ PACKAGE = "pygsampler"
 PROGRAMS = "programs"
 # Modules that users import, besides the root. One that becomes public is added here.
 MODULES = (
-    *("cuda", "datasets", "dgl", "distributed", "engine", "errors", "flight", "pyg", "research"),
-    *("samplers", "samplers.learned", "torch", "walks"),
+    *("cuda", "datasets", "dgl", "distributed", "engine", "errors", "evaluate", "flight", "pyg"),
+    *("research", "samplers", "samplers.learned", "torch", "walks"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Which random numbers a batch gets that a loader of another framework asks for."""
+"""Numbers of batches, by which a loader of another framework gets its random numbers."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class BatchNumber:
     def next_number(
         self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
     ) -> tuple[int, int] | None:
-        """What ``of`` would say of these ids if nothing comes between, outside workers.
+        """Returns what ``of`` would say of these ids if nothing comes between, outside workers.
 
         Nothing is counted. None where torch has another seed by now, which ``of`` would take.
         """
@@ -199,7 +199,7 @@ def _content(ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None) 
 
 
 def _bytes(ids: torch.Tensor) -> memoryview | bytes:
-    """Those of a tensor on the CPU, for use at once."""
+    """Returns the bytes of a tensor on the CPU, for use at once."""
     size = ids.numel() * ids.element_size()
     if not size:
         return b""

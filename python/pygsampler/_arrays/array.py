@@ -259,7 +259,7 @@ class Array(HasIdView):
 
     @property
     def readonly(self) -> bool:
-        """Whether the memory must not be written to (a view of a caller's read-only array)."""
+        """True if the memory must not be written to (a view of a caller's read-only array)."""
         return self._readonly
 
     @property

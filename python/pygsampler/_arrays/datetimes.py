@@ -78,7 +78,7 @@ def as_numpy_span(window: Any) -> Any:
 
 
 def datetime_kind(value: Any) -> Kind:
-    """What ``value`` has: datetime64, timedelta64, or anything else."""
+    """Returns the kind of ``value``: datetime64, timedelta64, or anything else."""
     if isinstance(value, NanosecondTimes):
         return DATED[value.dtype]
     kind = getattr(getattr(value, "dtype", None), "kind", None)

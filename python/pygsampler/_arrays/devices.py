@@ -1,4 +1,4 @@
-"""Where something is: -1 for the CPU, else the index of a CUDA device."""
+"""Devices by number: -1 for the CPU, else the index of a CUDA device."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _find_raw_stream(cuda: Any, index: int) -> int:
 
 
 def torch_uses_cuda() -> bool:
-    """Whether torch is imported and has begun to use CUDA in this process."""
+    """True if torch is imported and has begun to use CUDA in this process."""
     return _torch_cuda() is not None
 
 

@@ -44,7 +44,7 @@ class _Versioned(ctypes.Structure):
 
 
 class BorrowedTensor(NamedTuple):
-    """What a capsule says about its tensor; ``address`` is good while ``capsule`` is held."""
+    """A tensor as a capsule describes it; ``address`` is good while ``capsule`` is held."""
 
     address: int
     shape: tuple[int, ...]

@@ -56,11 +56,11 @@ class IdView(NamedTuple):
     known: bool = False
 
     def on_device(self) -> int:
-        """As the engine takes it: 0 on the CPU, 1 on a device, 2 there and ``known``."""
+        """The device as the engine takes it: 0 the CPU, 1 a device, 2 a device and ``known``."""
         return 0 if self.device < 0 else 1 + self.known
 
     def part(self, start: int, end: int) -> IdView:
-        """Those from ``start`` on and before ``end``, which are in ``[0, length]``."""
+        """Returns the ids from ``start`` on and before ``end``, which are in ``[0, length]``."""
         address = self.address + start * self.bits // 8
         rest = self.readonly, self.owner, None, self.device, self.stream, self.known
         return IdView(address, end - start, self.bits, *rest)
@@ -75,11 +75,11 @@ class HasIdView:
     _device: int
 
     def _view(self) -> IdView:
-        """As ids; TypeError where it has none."""
+        """Returns the ids; TypeError where there are none."""
         raise NotImplementedError
 
     def _region(self) -> ArrayRegion:
-        """As values of any dtype, on the CPU."""
+        """Returns the values of any dtype, on the CPU."""
         raise NotImplementedError
 
 
@@ -141,19 +141,22 @@ def ids_on_host(view: IdView) -> IdView:
 
 
 def has_moved(owner: Any, address: int) -> bool:
-    """Whether a tensor's memory has gone elsewhere: torch moves it in place on some calls
-    (``share_memory_``, ``resize_``, sending it to another process)."""
+    """True if a tensor's memory has gone elsewhere.
+
+    torch moves it in place on some calls (``share_memory_``, ``resize_``, sending it to another
+    process).
+    """
     return is_tensor(owner) and int(owner.data_ptr()) != address
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether it is a tensor of torch's."""
+    """True if a value is a tensor of torch's."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def pickle_source(shown: Any, source: Any) -> Any:
-    """What to pickle in place of ``source``, whose values ``shown`` is a view of.
+    """Returns what to pickle in place of ``source``, whose values ``shown`` is a view of.
 
     Sending a tensor to another process moves its memory into a shared file and frees the old
     one, on which an engine may be working. An alias with a storage of its own is moved instead;
@@ -307,7 +310,7 @@ def _from_dlpack(value: Any, where: str, near: int | None = None) -> IdView:
 
 
 def _from_cuda(value: Any, where: str, near: int) -> IdView:
-    """What ``__cuda_array_interface__`` describes; it has no word for the device."""
+    """Returns what ``__cuda_array_interface__`` describes; it has no word for the device."""
     try:
         interface = value.__cuda_array_interface__
         typestr, shape = str(interface["typestr"]), tuple(map(int, interface["shape"]))

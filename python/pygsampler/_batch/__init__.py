@@ -1,1 +1,1 @@
-"""How a batch lies in memory, and the views of it."""
+"""Batches in memory, and the views of them."""

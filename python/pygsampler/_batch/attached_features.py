@@ -44,7 +44,7 @@ class HasFeatures:
 
     @property
     def features(self) -> Mapping[str, torch.Tensor]:
-        """Those that a loader was asked for; each is an attribute too."""
+        """The features that a loader was asked for; each is an attribute too."""
         found: Mapping[str, torch.Tensor] = self.__dict__.get("_features", _NONE)
         return found
 

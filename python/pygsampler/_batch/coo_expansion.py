@@ -50,7 +50,7 @@ class CooExpander:
         return len(self._batches) - 1
 
     def of(self, place: int, kind: int) -> list[torch.Tensor]:
-        """Those of each block of a batch, in torch's current stream.
+        """Returns the arrays of each block of a batch, in torch's current stream.
 
         Destinations have shape [num_edges], pairs [2, num_edges].
         """

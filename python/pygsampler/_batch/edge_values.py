@@ -1,4 +1,4 @@
-"""What the arrays beside a batch's blocks are called: ``parted`` finds those of the edges."""
+"""Names of the arrays beside a batch's blocks: ``parted`` finds those of the edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edges among lists of vertices, found by torch: ``induced``."""
+"""Edges among lists of nodes, found by torch: ``induced``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TABLE, _OF_TABLE = 1 << 24, 16
 
 
 class InducedEdges(NamedTuple):
-    """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; their
+    """Edges ``row[i] -> col[i]``, positions in the nodes of the batch, and their ids; their
     factors, where the sampler makes them; whether ``col`` does not fall; and values by name."""
 
     row: torch.Tensor
@@ -45,17 +45,17 @@ def induced_edges(
     subgraph_ids: torch.Tensor | None,
     sources: tuple[torch.Tensor, torch.Tensor | None] | None = None,
 ) -> InducedEdges:
-    """All edges of ``graph`` between the vertices ``node``, ordered by their target.
+    """All edges of ``graph`` between the nodes ``node``, ordered by their target.
 
-    With ``subgraph_ids``, of each vertex, only those between vertices of one subgraph. Of a vertex
+    With ``subgraph_ids``, of each node, only those between nodes of one subgraph. Of a node
     that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
-    ``sources``, the vertices that edges come from and their subgraphs, are those of another type.
+    ``sources``, the nodes that edges come from and their subgraphs, are those of another type.
     """
     # First: a graph in parts has none.
     indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
     if subgraph_ids is not None and graph._device < 0 and sources is None:
         return _of_trees(graph, node, subgraph_ids)
-    # A pinned graph's arrays are on the host, the vertices on the GPU.
+    # A pinned graph's arrays are on the host, the nodes on the GPU.
     device = indptr[:1].torch().device
     at_home = node.to(device).long()
     out_of, of = (node, subgraph_ids) if sources is None else sources
@@ -64,7 +64,7 @@ def induced_edges(
         moved = subgraph_ids.to(device).long() * graph.num_nodes
         keys = keys + of.to(device).long() * graph.num_nodes
         span *= max(int(each.max()) + 1 if len(each) else 0 for each in (subgraph_ids, of))
-    # Vertices behind the last row have no in-edges.
+    # Nodes behind the last row have no in-edges.
     rows = len(indptr) - 1
     starts = _at(indptr, at_home.clamp(max=rows))
     degrees = _at(indptr, (at_home + 1).clamp(max=rows)) - starts
@@ -109,12 +109,12 @@ def _of_trees(graph: Graph, node: torch.Tensor, subgraph_ids: torch.Tensor) -> I
 
 
 def in_edges(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """All in-edges of vertices, int64: where each one's begin, their sources, and their ids."""
+    """All in-edges of nodes, int64: where each one's begin, their sources, and their ids."""
     indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
-    # A pinned graph's arrays are on the host, the vertices on the GPU.
+    # A pinned graph's arrays are on the host, the nodes on the GPU.
     device = indptr[:1].torch().device
     at_home = node.to(device).long()
-    # Vertices behind the last row have no in-edges.
+    # Nodes behind the last row have no in-edges.
     last = len(indptr) - 1
     starts = _at(indptr, at_home.clamp(max=last))
     degrees = _at(indptr, (at_home + 1).clamp(max=last)) - starts
@@ -149,7 +149,7 @@ def _finder(
             return kept, found.index_select(0, kept).long()
 
         return find
-    # Stable: the first of equal vertices comes first.
+    # Stable: the first of equal nodes comes first.
     ordered, order = keys.sort(stable=True)
 
     def search(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -70,7 +70,7 @@ def pack_batch(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any)
 
 
 class _BatchShape:
-    """How many vertices a batch has, and how wide its ids are."""
+    """The numbers of nodes of a batch, and the width of its ids."""
 
     def __init__(self, nodes: int, bits: int) -> None:
         self.nodes = nodes

@@ -37,7 +37,7 @@ def index_with_repeats(row_of_seed: torch.Tensor, distinct: int, count: int) -> 
 
 
 def unique_by_first(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The vertices by first occurrence, and where each one is among them."""
+    """The nodes by first occurrence, and where each one is among them."""
     _, number = torch.unique(nodes, return_inverse=True)
     count = int(number.max()) + 1 if len(nodes) else 0
     at = torch.arange(len(nodes), device=nodes.device)

@@ -20,7 +20,7 @@ def __dir__() -> list[str]:
 
 
 class RootedSubgraph(NamedTuple):
-    """A subgraph as a CSC, with a vertex for each seed in front."""
+    """A subgraph as a CSC, with a node for each seed in front."""
 
     nodes: torch.Tensor
     indptr: torch.Tensor
@@ -28,7 +28,7 @@ class RootedSubgraph(NamedTuple):
     edge_ids: torch.Tensor
     edge_weights: torch.Tensor | None
     edge_values: Mapping[str, torch.Tensor]
-    # Where the vertices were before; None: where they are.
+    # Where the nodes were before; None: where they are.
     old: torch.Tensor | None
 
 
@@ -112,7 +112,7 @@ class Subgraph(SubgraphExports, MiniBatch):
             )
         others = torch.ones(len(nodes), dtype=torch.bool, device=nodes.device)
         others[roots] = False
-        # Which vertex each of the new ones is, and the first of the new ones that each is now.
+        # Which node each of the new ones is, and the first of the new ones that each is now.
         old = torch.cat([roots, others.nonzero().squeeze(1)])
         count = torch.arange(len(old), device=nodes.device)
         new = torch.zeros(len(nodes), dtype=torch.int64, device=nodes.device)

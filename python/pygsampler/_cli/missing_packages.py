@@ -1,4 +1,4 @@
-"""What the command says where the packages are missing that only the command line needs."""
+"""A message about missing packages that only the command line needs."""
 
 from __future__ import annotations
 

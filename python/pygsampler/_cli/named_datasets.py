@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_known(name: str) -> bool:
-    """Whether ``name`` is that of a data set, and of no file."""
+    """True if ``name`` is that of a data set, and of no file."""
     return is_built_in(name) or (name.startswith(("ogbn-", "ogbl-")) and not Path(name).exists())
 
 

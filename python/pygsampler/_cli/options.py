@@ -69,7 +69,7 @@ def picture(what: str) -> Callable[[F], F]:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a data set of the package is meant, and no file."""
+    """True if ``name`` means a data set of the package, and no file."""
     return name in BUILT_IN and not Path(name).exists()
 
 

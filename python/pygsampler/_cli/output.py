@@ -1,4 +1,4 @@
-"""What commands print: lines with a label, tables, bars of characters, one document of JSON.
+"""Output of commands: lines with a label, tables, bars of characters, one document of JSON.
 
 Everything goes to stdout and has colours only on a terminal; where it is none, lines are as long
 as they are.
@@ -21,7 +21,7 @@ _BAR_WIDTH = 40
 
 
 def console(*, err: bool = False) -> Console:
-    """Where text for people goes. It takes no markup: paths may have brackets."""
+    """Returns where text for people goes. It takes no markup: paths may have brackets."""
     from rich.console import Console
 
     made = Console(stderr=err, markup=False, emoji=False, highlight=False, soft_wrap=True)

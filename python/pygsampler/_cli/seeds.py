@@ -1,4 +1,4 @@
-"""The seeds that a command line names: all vertices, a list, or a file of ids."""
+"""The seeds that a command line names: all nodes, a list, or a file of ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIST = re.compile(r"\s*\d+(\s*,\s*\d+)*\s*,?\s*")
 
 
 def read_seeds(text: str) -> Sequence[int] | None:
-    """Vertex ids as they are given; None for all vertices.
+    """Node ids as they are given; None for all nodes.
 
     ``text`` is "all", ids with commas between them, or a file: text with an id on each line
     (lines that begin with # are passed over), .npy, or Arrow IPC and Parquet with a column of ids,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NUMPY = (".npy", ".npz")
 TEXT = (".txt",)
-# Vertices of a group of rows, at most: a table's lists count them in 31 bits.
+# Nodes of a group of rows, at most: a table's lists count them in 31 bits.
 _VALUES = 1 << 22
 SUFFIXES = PARQUET + ARROW + NUMPY + TEXT
 WITH_EDGES = (*PARQUET, *ARROW, ".npz")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ArrayDescriptor(NamedTuple):
-    """One array of a result, by the words that describe the result.
+    """An array of a result, by the words that describe the result.
 
     ``bits`` is the word with the width of its integers, or its dtype where that is always the
     same; ``length`` the word that says how many elements it has, beside ``more``; ``offset`` the
@@ -21,5 +21,5 @@ class ArrayDescriptor(NamedTuple):
 
 
 def dense_shape(length: int, width: int) -> tuple[int, int]:
-    """That of rows of ``width - 1`` numbers each, ``length`` numbers in all."""
+    """Returns the shape of rows of ``width - 1`` numbers each, ``length`` numbers in all."""
     return (length // max(width - 1, 1), width - 1)

@@ -1,4 +1,4 @@
-"""What the engine has to say of kernels that it compiled, for the log."""
+"""Messages of the engine about kernels that it compiled, for the log."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class EngineHandle:
         return self._number if self._generation == library.generation() else 0
 
     def _is_foreign(self) -> bool:
-        """Whether this process came by fork after the handle was made."""
+        """True if this process came by fork after the handle was made."""
         return self._generation != library.generation()
 
     def _require_own(self) -> None:

@@ -1,4 +1,4 @@
-"""One copy of the Go engine per process: loading, calling, forking, ending.
+"""The copy of the Go engine in a process: loading, calling, forking, ending.
 
 The extension is loaded at the first call. A forked child cannot use its parent's Go runtime
 (its threads are gone), so the child drops that copy and loads a second one from a memory file.
@@ -137,7 +137,7 @@ class Engine:
 
 
 class _State:
-    """What a forked child has to start anew with; locks may have been held by lost threads.
+    """State that a forked child begins anew: lost threads may have held its locks.
 
     They are reentrant since a signal handler may call us while its thread holds one.
     """
@@ -201,7 +201,7 @@ def cache_lock(device: int) -> threading.RLock:
 
 
 def alive(made_in: int) -> bool:
-    """Whether handles of generation ``made_in`` can still be given back to an engine."""
+    """True if handles of generation ``made_in`` can still be given back to an engine."""
     return made_in == _state.generation and _state.engine is not None and not _state.shut
 
 
@@ -367,12 +367,12 @@ def set_num_threads(count: int) -> int:
 
 
 def get_num_threads() -> int:
-    """How many threads sampling may use in this process."""
+    """Returns the number of threads that sampling may use in this process."""
     return int(call("Threads"))
 
 
 def memory_stats() -> dict[str, int]:
-    """What the engine of this process holds on the host; ``cuda.memory_stats`` has a GPU's.
+    """Returns what the engine holds on the host; ``cuda.memory_stats`` has a GPU's.
 
     Returns
     -------

@@ -30,7 +30,7 @@ _view_of.restype = ctypes.py_object
 
 
 class Memory:
-    """One counted reference to a block of the engine's memory, given back when this goes.
+    """A counted reference to a block of the engine's memory, given back when this goes.
 
     ``data`` and ``size`` are the address and the number of bytes; ``device`` is -1, or the index
     of the CUDA device whose address it is; ``header`` is where the words of a batch stand on the
@@ -55,7 +55,7 @@ class Memory:
     device: int
 
     def __init__(self, slot: array[int], place: int = 0) -> None:
-        """Of a place in an array that holds the address, which is emptied."""
+        """Takes the address in a place of an array, which is emptied."""
         address = slot[place]
         # A capsule's destructor is C's. In one of Python's, Ctrl-C would be lost, and the block.
         self._claim = library.engine().memory_claim(slot.buffer_info()[0] + 8 * place)
@@ -72,7 +72,7 @@ class Memory:
             return getattr(self, name)
 
     def is_of(self, generation: int) -> bool:
-        """Whether the engine copy of that generation made the block."""
+        """True if the engine copy of that generation made the block."""
         return self._generation == generation
 
 

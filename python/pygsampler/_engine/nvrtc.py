@@ -1,4 +1,4 @@
-"""Where NVRTC may be, which compiles kernels at run time: paths, none of which is looked at.
+"""Paths of NVRTC, which compiles kernels at run time; none of them is looked at.
 
 The engine tries them in this order when something is to be compiled. That is after PYGSAMPLER_NVRTC
 and before what the dynamic linker finds.

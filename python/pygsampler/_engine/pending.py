@@ -1,10 +1,15 @@
-"""``PendingMemory`` and ``PackedJob``: memories that the engine makes in the background."""
+"""``PendingMemory`` and ``PackedJob``: memories that the engine makes in the background.
+
+Torch's profiles see no work but its own: here the engine's gets its names.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import abstractmethod
 from array import array
+from types import SimpleNamespace
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from pygsampler._engine import library, memory
@@ -13,10 +18,36 @@ from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler.errors import Error
 
 P = TypeVar("P", bound="PackedJob")
+# Stands for torch's module where torch is not loaded.
+_OFF: Any = SimpleNamespace(_is_profiler_enabled=False)
+_loaded: Any = sys.modules.get
+
+
+def is_profiling() -> bool:
+    """Returns True if torch is loaded, and a profiler of its is on in this process.
+
+    It is asked before each batch, and so is no more than two look-ups.
+    """
+    try:
+        on: bool = _loaded("torch.autograd.profiler", _OFF)._is_profiler_enabled
+    except AttributeError:
+        # A torch that has no such flag.
+        return False
+    return on
+
+
+def profiled(name: str) -> Any:
+    """Returns a context manager for a range ``pygsampler::name`` of a profile that is on.
+
+    It is one of NVTX, too, under ``torch.autograd.profiler.emit_nvtx``.
+    """
+    import torch
+
+    return torch.profiler.record_function(f"pygsampler::{name}")
 
 
 class PendingMemory(EngineHandle):
-    """What the engine makes in the background; a subclass says what becomes of the memory.
+    """Memory that the engine makes in the background; a subclass says what becomes of it.
 
     ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It belongs to
     the process that submitted it: it cannot be pickled, and in a forked child ``result()`` raises
@@ -40,6 +71,18 @@ class PendingMemory(EngineHandle):
 
     def _result(self) -> Any:
         """The outcome, waiting until it is there; Ctrl-C while waiting cancels the job."""
+        if self._outcome is None and is_profiling():
+            with profiled("wait"):
+                self._finish()
+        else:
+            self._finish()
+        outcome = self._outcome
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _finish(self) -> None:
+        """Waits until there is an outcome."""
         while True:
             try:
                 if self._poll(SLICE_MS):
@@ -47,13 +90,9 @@ class PendingMemory(EngineHandle):
             except (KeyboardInterrupt, SystemExit):
                 self.cancel()
                 raise
-        outcome = self._outcome
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
 
     def done(self) -> bool:
-        """Whether ``result()`` would return, or raise, at once."""
+        """True if ``result()`` would return, or raise, at once."""
         return self._poll(0)
 
     def cancel(self) -> None:
@@ -123,12 +162,12 @@ class PendingMemory(EngineHandle):
             return self._outcome is not None
 
     def _wait(self, timeout_ms: int) -> int | memory.Memory:
-        """What the engine hands over, 0 while that is to come."""
+        """Returns what the engine hands over, 0 while that is to come."""
         return memory.call("Wait", self._number, timeout_ms)
 
     @abstractmethod
     def _wrap_result(self, given: Any) -> Any:
-        """What becomes of what the engine has handed over; None where more is to come."""
+        """Returns the result for what the engine has handed over; None where more is to come."""
 
 
 class PackedJob(PendingMemory):

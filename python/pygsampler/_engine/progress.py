@@ -31,7 +31,7 @@ def progress_bar(**options: Any) -> Any:
 def progress_callback(
     progress: Progress, text: str, unit: str = "B"
 ) -> Iterator[Callable[[int, int], object]]:
-    """What to call with what is done and what is in all, which may grow, in bytes or that unit."""
+    """Returns a function to call with what is done and what is in all, which may grow."""
     if progress is None or progress is False:
         yield lambda done, total: None
     elif progress is True:
@@ -54,7 +54,7 @@ def progress_callback(
 def progress_counter(
     progress: Progress, total: int, text: str, unit: str = "B"
 ) -> Iterator[Callable[[int], object]]:
-    """What to call with each part of ``total`` that is done."""
+    """Returns a function to call with each part of ``total`` that is done."""
     done = 0
     with progress_callback(progress, text, unit) as tell:
 

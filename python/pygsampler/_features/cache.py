@@ -26,7 +26,7 @@ _EPOCHS = {PRESAMPLED: 1, EXACT: 1}
 
 
 class CacheOptions(NamedTuple):
-    """What a cache was asked to be. ``rows`` None stands for ``bytes`` of them and the table."""
+    """Options of a cache. ``rows`` None stands for ``bytes`` of them and the table."""
 
     rows: int | None
     bytes: int | None
@@ -59,7 +59,7 @@ class CacheOptions(NamedTuple):
         return cls(rows, bytes, policy, epochs)
 
     def places(self, rows: int, row: int) -> int:
-        """How many of so many rows, of ``row`` bytes each, the cache is to have."""
+        """Returns how many of so many rows, of ``row`` bytes each, the cache is to have."""
         if self.rows is not None:
             return min(self.rows, rows, _MOST_PLACES)
         assert self.bytes is not None
@@ -95,12 +95,12 @@ class FeatureCache:
 
     @property
     def policy(self) -> str:
-        """What the rows follow from, in a word."""
+        """The rule that the rows follow from, in a word."""
         return _named(self.plan.policy)
 
     @property
     def wants_graph(self) -> bool:
-        """Whether it waits for a graph."""
+        """True if the cache waits for a graph."""
         return not self._known and self.plan.policy not in (PRESAMPLED, EXACT)
 
     def fill(self, graph: Graph) -> None:
@@ -177,7 +177,7 @@ def _named(policy: Policy) -> str:
 
 
 def _scores(given: Any, rows: int) -> Tensor:
-    """What a function gave: a number for each row."""
+    """Returns a function's scores: a number for each row."""
     import torch
 
     try:

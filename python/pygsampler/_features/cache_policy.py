@@ -1,4 +1,4 @@
-"""Which rows a cache has: functions of scores, wherever the rows are put."""
+"""Rules for the rows of a cache: functions of scores, wherever the rows are put."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def top_rows(scores: Tensor, count: int) -> Tensor:
 
 
 def replacements(counts: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
-    """Which rows are to come into a cache, and their places, int64 and int32.
+    """Returns rows that are to come into a cache, and their places, int64 and int32.
 
     ``counts``, below 2**30, say for each row how often it is going to be read, ``held`` for each
     place which row is there, or -1. A row that is there saves ``counts`` reads over the link, one
@@ -50,7 +50,7 @@ def replacements(counts: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def placements(chosen: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
-    """Which of the chosen rows are to come, int64, and their places, int32: others stay in theirs.
+    """Returns chosen rows that are to come, int64, and their places, int32: others stay.
 
     ``chosen`` says for each row whether it is to be there, of at most as many as there are places.
     """

@@ -116,7 +116,7 @@ class CacheTable:
         return self._at(3)
 
     def enter(self, stream: int) -> None:
-        """What is put into the stream from now on may read the table."""
+        """Lets the work that comes into the stream from now on read the table."""
         memory, version = self._memory, self._version
         known = self._seen.get(stream, -1)
         if memory is None or known == version:
@@ -129,7 +129,7 @@ class CacheTable:
         self._seen[stream] = version
 
     def change(self, stream: int) -> None:
-        """Likewise, and it may change the table: readers of before are done then, or come after."""
+        """Lets a stream change the table, after the reads of all other streams."""
         self.enter(stream)
         self._after_all(stream)
         self._version += 1
@@ -210,7 +210,7 @@ class CacheTable:
         return Array._of(memory.data, self.places, 64, memory).torch()
 
     def count(self) -> int:
-        """How many rows were read from here."""
+        """The number of rows that were read from here."""
         if not self.places:
             return 0
         memory = self._downloaded(self.hits, 8)

@@ -1,4 +1,4 @@
-"""``Features``: rows of values for vertices or edges, read by their ids."""
+"""``Features``: rows of values for nodes or edges, read by their ids."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_THREADS = (1 << 31) - 1
 
 
 class Features:
-    """Rows of values of one dtype and shape, one for each vertex or edge.
+    """Rows of values of one dtype and shape, one for each node or edge.
 
     Made by ``from_tensor`` of an array, which is used where it lies, or by ``open`` of one in a
     graph file, which is mapped and may be larger than memory. ``to`` copies them to a GPU and
@@ -99,7 +99,7 @@ class Features:
 
     @classmethod
     def from_tensor(cls, values: Any) -> Features:
-        """Features of an array of shape [N, ...], row i for vertex or edge i, without a copy.
+        """Features of an array of shape [N, ...], row i for node or edge i, without a copy.
 
         Taken: NumPy arrays, torch tensors on the CPU or a GPU, ``Array``, and what speaks the
         buffer protocol or DLPack, of bool, int8 to int64, uint8 to uint64, float16 to float64 or
@@ -167,13 +167,13 @@ class Features:
 
     @property
     def pinned(self) -> bool:
-        """Whether a device reads them in page-locked host memory."""
+        """True if a device reads them in page-locked host memory."""
         self._known()
         return self._pins is not None
 
     @property
     def cached(self) -> int:
-        """How many rows a cache on the device has room for; 0 without one."""
+        """The number of rows that a cache on the device has room for; 0 without one."""
         self._known()
         return 0 if self._cache is None else self._cache.table.places
 
@@ -218,7 +218,7 @@ class Features:
         return self._read_there(ids, out, place)
 
     def read_async(self, ids: Any, *, threads: int = 0) -> PendingRead:
-        """Likewise, of features on the CPU, while the caller does something else.
+        """Reads rows on the CPU while the caller does something else.
 
         ``wait()`` of what it returns gives the rows. ``ids`` must stay as they are until then;
         ``threads`` bounds how many cores read, 0 for all that are idle.
@@ -280,7 +280,7 @@ class Features:
     def share(
         self, devices: Iterable[Any], *, replicate: float = 0.0, graph: Graph | None = None
     ) -> tuple[Features, ...]:
-        """These rows in the memory of several GPUs, each of which reads all of them.
+        """Returns the rows in the memory of several GPUs, each of which reads all of them.
 
         As ``Graph.share`` lays out a graph: a part for each GPU, and a copy of a share of the rows
         for all. They are read-only.
@@ -290,7 +290,7 @@ class Features:
         devices, replicate
             As for ``Graph.share``.
         graph : Graph, optional
-            The rows are those of its vertices: what all GPUs have is the rows of vertices with
+            The rows are those of its nodes: what all GPUs have is the rows of nodes with
             most out-edges, in units of 2 MiB or more. Without it the first rows.
 
         Returns
@@ -301,7 +301,7 @@ class Features:
         Raises
         ------
         TypeError, ValueError, CudaError
-            As ``Graph.share``; ValueError for a graph with another number of vertices.
+            As ``Graph.share``; ValueError for a graph with another number of nodes.
         """
         known = self._known().cpu()
         group, heat = (
@@ -314,13 +314,13 @@ class Features:
         return tuple(made)
 
     def _shared_as(self, values: Array) -> Features:
-        """These rows as several devices share them."""
+        """Returns these rows as several devices share them."""
         made = Features._of(values)
         made._host, made._shared = self, True
         return made
 
     def pin(self, device: Any = "cuda") -> Features:
-        """These rows where they are, page-locked, to be read by a GPU over its link.
+        """Returns the rows page-locked where they are, to be read by a GPU over its link.
 
         Pages of a file are copied first. They stay locked as long as the features that this
         returns. CudaError where the system does not allow it.
@@ -353,7 +353,7 @@ class Features:
         graph: Graph | None = None,
         epochs: int | None = None,
     ) -> Features:
-        """These rows page-locked, as ``pin`` does, and those that are read most also on the GPU.
+        """Returns the rows page-locked, as ``pin`` does, the most read of them also on the GPU.
 
         Which rows those are never changes what is read, only how fast: one launch reads a row in
         the GPU's memory where it is there, and over the link where it is not. Where the memory is
@@ -368,7 +368,7 @@ class Features:
             How many rows the cache has room for; or how many bytes of the GPU's memory it takes
             with all that belongs to it, among it 4 for each row of the features. One of them.
         policy : str or callable
-            ``"degree"``: rows of the vertices with most out-edges. A sampler goes from a vertex to
+            ``"degree"``: rows of the nodes with most out-edges. A sampler goes from a node to
             its in-neighbours, so they are the ones that are met most often (PaGraph, Lin et al.,
             SoCC 2020).
 
@@ -439,7 +439,7 @@ class Features:
 
     @property
     def miss_rate(self) -> float:
-        """Which part of the rows that were read was not in the cache; 0 where none was read.
+        """The share of the rows read that were not in the cache; 0 where none was read.
 
         Without a cache all of them.
         """
@@ -499,7 +499,7 @@ class Features:
         return as_ids(ids, "ids", place if place >= 0 else None)
 
     def _part(self, ids: IdView, out: int = 0) -> GatherPart:
-        """What is to be gathered, by whoever reads these."""
+        """Returns what is to be gathered, for whoever reads these."""
         self._count(ids.length)
         return self._described(ids, out)
 
@@ -562,7 +562,7 @@ class Features:
         return rows, part
 
     def _room_there(self, ids: Any, place: int) -> tuple[torch.Tensor, GatherPart]:
-        """Likewise, of what is read later, and counted then."""
+        """Returns room on a device for rows that are read and counted later, and their part."""
         view = as_ids(ids, "ids", place)
         rows = self._empty(view.length, place)
         return rows, self._described(view, rows.data_ptr())
@@ -600,7 +600,7 @@ class Features:
 
 
 def _need_torch() -> Any:
-    """What allocates on a GPU, and chooses rows for a cache there."""
+    """Returns torch, which allocates on a GPU, and chooses rows for a cache there."""
     try:
         import torch
     except ImportError:
@@ -638,7 +638,7 @@ def _placed(host: Features, device: int) -> Features:
 
 
 def row_access_counts(graph: Graph | None, values: Array) -> shared_arrays.EdgeAccessCounts | None:
-    """How often the rows of a graph's vertices are read."""
+    """Returns counts of how often the rows of a graph's nodes are read."""
     if graph is None:
         return None
     if not is_homogeneous(graph):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pygsampler._arrays import devices
 from pygsampler._engine import library, memory
-from pygsampler._engine.pending import PendingMemory
+from pygsampler._engine.pending import PendingMemory, is_profiling, profiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ class CacheReader(Protocol):
 
 
 class GatherPart(NamedTuple):
-    """What is gathered of one table: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
+    """A table to gather from: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
 
     ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one. On a
     device rows that ``cache`` has are read there.
@@ -61,6 +61,14 @@ def gather_on_device(device: int, parts: Sequence[GatherPart], bad: int = 0) -> 
     parts = [part for part in parts if part.row and part.ids.length]
     if not parts:
         return
+    if is_profiling():
+        with profiled("gather"):
+            _launch(device, parts, bad)
+    else:
+        _launch(device, parts, bad)
+
+
+def _launch(device: int, parts: Sequence[GatherPart], bad: int) -> None:
     about = array("q")
     caches = []
     for part in parts:
@@ -116,7 +124,11 @@ class GatherJob(PendingMemory):
             words = ids.address, ids.length, ids.bits, part.table, part.rows, part.row, start
             about.extend(words)
         numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads, int(prompt)
-        started = memory.call("Gather", *numbers, jobs=(self,))
+        if is_profiling():
+            with profiled("gather"):
+                started = memory.call("Gather", *numbers, jobs=(self,))
+        else:
+            started = memory.call("Gather", *numbers, jobs=(self,))
         if isinstance(started, memory.Memory):
             self._outcome = self._wrap_result(started)
 

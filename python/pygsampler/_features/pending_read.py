@@ -38,7 +38,7 @@ class PendingRead:
         return self._made
 
     def done(self) -> bool:
-        """Whether ``wait()`` would return, or raise, at once."""
+        """True if ``wait()`` would return, or raise, at once."""
         return self._job.done()
 
     def cancel(self) -> None:

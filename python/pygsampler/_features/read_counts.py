@@ -1,4 +1,4 @@
-"""How often each row is read, and how often each vertex is a neighbour."""
+"""Counts of how often each row is read, and how often each node is a neighbor."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ReadCounts:
         self.add_at(ids.address, ids.length, ids.bits)
 
     def add_at(self, address: int, length: int, bits: int) -> None:
-        """Likewise of an address."""
+        """Counts ids at an address."""
         stream = devices.current_stream(self._device)
         library.call("DeviceOrder", self._memory.address, stream)
         about = address, length, bits, self._memory.data, self._rows
@@ -77,7 +77,7 @@ def new_read_counts(device: int, rows: Sequence[int]) -> list[ReadCounts] | None
 
 
 def neighbor_counts(graph: Graph) -> Tensor:
-    """How often each vertex is an in-neighbour: its out-degree, an integer for each vertex."""
+    """Counts how often each node is an in-neighbor: its out-degree, an integer for each node."""
     if graph._device < 0 or graph.pinned:
         host = graph._source._on_cpu()
         with progress_counter(True, len(host.indptr) - 1, "degrees", " vertices") as report:

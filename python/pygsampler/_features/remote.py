@@ -16,18 +16,18 @@ class PendingRows(Protocol):
         """The rows, waiting until they are there."""
 
     def done(self) -> bool:
-        """Whether ``wait()`` would return, or raise, at once."""
+        """True if ``wait()`` would return, or raise, at once."""
 
     def cancel(self) -> None:
         """Nobody waits for them any more."""
 
 
 class RemoteFeatures(ABC):
-    """What a loader takes in the place of features, for batches on the CPU."""
+    """Rows that a loader takes in the place of features, for batches on the CPU."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Returns the number of rows."""
 
     @abstractmethod
     def read_async(self, ids: torch.Tensor) -> PendingRows:
@@ -35,4 +35,4 @@ class RemoteFeatures(ABC):
 
     @abstractmethod
     def stats(self) -> dict[str, Any]:
-        """What was read, as that of ``Features`` says it."""
+        """Returns what was read, as ``Features.stats`` does."""

@@ -47,7 +47,7 @@ def scatter_rows(known: Array, values: Any, ids: Any) -> None:
 
 
 def _torch_has(dtype: str) -> bool:
-    """Whether torch is in use here, and of a version that has the dtype."""
+    """True if torch is in use here, and of a version that has the dtype."""
     return hasattr(sys.modules.get("torch"), dtype)
 
 

@@ -1,1 +1,1 @@
-"""What a ``Graph`` is made of: its arrays on the host or a device, and its file."""
+"""The parts of a ``Graph``: its arrays on the host or a device, and its file."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The graph itself, how PyG batches several, and what links are to be predicted.
 _NO_DATA_OF_PYG = {"edge_index", "adj", "adj_t", "batch", "ptr", "edge_label", "edge_label_index"}
-# The ids that vertices and edges had in another graph.
+# The ids that nodes and edges had in another graph.
 _NO_DATA_OF_DGL = {"_ID"}
 
 _TWO_KINDS_OF_PYG = "Graph.from_pyg takes a HeteroData, which keeps them apart"
@@ -88,8 +88,11 @@ def csc_from_dgl(graph: Any) -> Csc:
 
 
 def _of_frames(frames: Any) -> Offers:
-    """What DGL has in ``edata`` or ``ndata``; a subgraph selects its rows when they are first
-    read, so that reading is left for later, and out of columns of our own."""
+    """Returns the arrays that DGL has in ``edata`` or ``ndata``, to be read later.
+
+    A subgraph of DGL selects its rows when they are first read, so the columns are cloned: reading
+    them here changes nothing there.
+    """
     try:
         columns = {name: column.clone() for name, column in frames[0]._columns.items()}
         return {
@@ -105,7 +108,7 @@ def _of_frames(frames: Any) -> Offers:
 
 
 def _has_kind(dtype: Any) -> bool:
-    """Whether a dtype of torch's is one of ours."""
+    """True if named arrays may have this dtype of torch."""
     return str(dtype).removeprefix("torch.") in KINDS
 
 
@@ -144,7 +147,7 @@ def csc_from_pyg(data: Any) -> Csc | Coo:
 
 
 def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
-    """Where rows begin, columns and values of an ``adj_t``, torch's or a SparseTensor.
+    """Returns row offsets, columns and values of an ``adj_t``, torch's or a SparseTensor.
 
     Row v of the transposed adjacency lists v's in-neighbours: its CSR is our CSC. Values of a
     SparseTensor may be None.
@@ -161,11 +164,11 @@ def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
 
 
 def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Offers, Offers]:
-    """Attributes of edges and of vertices, which PyG tells apart by their number of rows, and
-    where there are as many edges as vertices by their names.
+    """Returns the attributes of edges and of nodes.
 
-    Not by ``data.is_edge_attr``, which keeps notes in ``data``, and may read all edges each time
-    to learn the number of vertices.
+    The number of rows decides which are which, as in PyG, and the name if there are as many edges
+    as nodes. ``data.is_edge_attr`` is not asked: it caches in ``data``, and may read all edges each
+    time to learn the number of nodes.
     """
     of_edges: dict[str, OfferedArray] = {}
     of_nodes: dict[str, OfferedArray] = {}
@@ -184,7 +187,7 @@ def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Of
 
 
 def _by_rows(data: Any, key: str, value: Any) -> bool:
-    """Whether the rows of an attribute are of edges or vertices, and not its columns."""
+    """True if an attribute has a row, not a column, for each edge or node."""
     try:
         return bool(data.__cat_dim__(key, value) == 0)
     except Exception:

@@ -40,11 +40,11 @@ class CscArrays(NamedTuple):
         return any(id(part) in known for part in self)
 
     def addresses(self) -> tuple[int, ...]:
-        """Where they are; 0 where there is none."""
+        """Returns the addresses of the arrays, 0 for an array that is None."""
         return tuple(0 if part is None else part._address for part in self)
 
     def arguments(self, addresses: tuple[int, ...], num_nodes: int) -> tuple[int, ...]:
-        """As the engine takes a graph whose arrays it finds at those addresses."""
+        """Returns the engine's arguments for a graph whose arrays lie at these addresses."""
         indptr, indices, edge_ids, alias, sums = addresses
         return (
             indptr,
@@ -62,7 +62,7 @@ class CscArrays(NamedTuple):
 
 
 def csc_from_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
-    """The CSC of a list of edges, in memory of the engine's, and the number of vertices."""
+    """The CSC of a list of edges, in memory of the engine's, and the number of nodes."""
     sources, targets = _alike(edge_ends(src, "src"), edge_ends(dst, "dst"))
     if sources.length != targets.length:
         raise ValueError(
@@ -123,7 +123,7 @@ def _refuse_gaps(ends: Mapping[str, IdView], count: int, error: Exception) -> No
 
 
 def has_moved_arrays(parts: CscArrays) -> bool:
-    """Whether torch has put one of the arrays elsewhere meanwhile."""
+    """True if torch has moved the memory of one of the arrays."""
     # No generator: every batch asks, and one costs as much as all that it would look at.
     for part in parts:  # noqa: SIM110
         if part is not None and has_moved(part._owner, part._address):

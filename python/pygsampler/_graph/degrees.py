@@ -25,15 +25,15 @@ def profile(
     parallel: bool = False,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> dict[str, Any]:
-    """In- and out-degrees, self loops and isolated vertices of a graph on the CPU.
+    """In- and out-degrees, self loops and isolated nodes of a graph on the CPU.
 
     ``in`` and ``out`` have ``min``, ``median``, ``p99``, ``max`` (quantiles of the nearest rank),
-    ``zero`` (vertices without such edges) and ``counts``, pairs of a degree and the number of
-    vertices that have it, by degree. ``isolated`` counts vertices without any edge,
+    ``zero`` (nodes without such edges) and ``counts``, pairs of a degree and the number of
+    nodes that have it, by degree. ``isolated`` counts nodes without any edge,
     ``parallel_edges`` those that repeat an earlier edge: it sorts each row, and is -1 unless
-    ``parallel``. ``progress`` is called with vertices done and in all.
+    ``parallel``. ``progress`` is called with nodes done and in all.
 
-    4 bytes of memory for each vertex (8 from 2**32 edges on); the graph is read once, in order.
+    4 bytes of memory for each node (8 from 2**32 edges on); the graph is read once, in order.
     """
     with _counted(graph, parallel, progress) as count:
         found: dict[str, Any] = json.loads(count._call("DegreesProfile"))
@@ -43,7 +43,7 @@ def profile(
 def out_degrees(
     graph: RelationState, *, progress: Callable[[int, int | None], object] | None = None
 ) -> Array:
-    """The out-degree of each vertex of a graph on the CPU, int64; ``progress`` as above."""
+    """The out-degree of each node of a graph on the CPU, int64; ``progress`` as above."""
     with _counted(graph, False, progress) as count:
         memory = memories.new("DegreesOut", count._number)
         return Array._of(memory.data, graph._num_nodes, 64, memory)

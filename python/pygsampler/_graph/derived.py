@@ -1,4 +1,4 @@
-"""What the engine makes of a graph: what rows and negatives draw by, and its out-edges."""
+"""Arrays that the engine derives of a graph: tables for weighted draws, and its out-edges."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def transpose(
 
 
 def degree_alias_table(graph: RelationState, power: float) -> Array:
-    """The alias table by which vertices are drawn as their in-degree to a power: shape [num_nodes].
+    """The alias table by which nodes are drawn as their in-degree to a power: shape [num_nodes].
 
     ``graph`` is on the CPU. A bar is shown where it takes long.
     """
@@ -99,9 +99,9 @@ def degree_alias_table(graph: RelationState, power: float) -> Array:
 def page_ranks(
     graph: RelationState, roots: IdView, most: int, alpha: float, epsilon: float, threshold: float
 ) -> tuple[Array, Array, Array]:
-    """The vertices around each root by personalised PageRank, at most so many.
+    """The nodes around each root by personalised PageRank, at most so many.
 
-    Returns where those of each root begin, [roots + 1], the vertices, the root first and then by
+    Returns where those of each root begin, [roots + 1], the nodes, the root first and then by
     score, and their scores, of 2**60: int64. ``graph`` is on the CPU. A bar is shown where it takes
     long. ValueError and IndexError name what no walk can have.
     """

@@ -67,8 +67,10 @@ def download(parts: CscArrays) -> CscArrays:
 
 
 def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
-    """Page-locks the arrays in place, small ones in copies. CudaError where the system does not
-    allow it."""
+    """Page-locks the arrays in place, small ones in copies.
+
+    CudaError if the system does not allow it.
+    """
     locks: list[memory.Memory] = []
     copies: list[mmap.mmap] = []
     places = []
@@ -87,7 +89,7 @@ def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
 
 
 def _shares_pages(part: Array) -> bool:
-    """Whether other allocations may lie in the same pages, or a file does.
+    """True if the pages of an array may hold other allocations too, or are those of a file.
 
     The driver refuses to copy to or from memory that is page-locked in part, so what shares pages
     with other allocations must not be locked where it is. Pages of a file that may not be written

@@ -49,8 +49,11 @@ def to_subgraph(indptr: Any, indices: Any, nodes: Any, edge_ids: Any) -> Any:
 
 
 def to_block(relations: Mapping[Any, tuple[Any, Any]], src: Any, dst: Any) -> Any:
-    """A DGLBlock of CSCs (indptr, indices) by type, and the numbers of nodes on either side; of a
-    graph without types all are plain."""
+    """Returns a DGLBlock of a CSC (indptr, indices) for each edge type.
+
+    ``src`` and ``dst`` are the numbers of nodes on either side, by node type; for a homogeneous
+    graph each is one number.
+    """
     dgl = _dgl()
     csc = {
         kind: ("csc", (indptr, indices, indices[:0]))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pygsampler._graph.named_arrays import NamedArrays
     from pygsampler._graph.relation_state import RelationState
 
-# What the types are called, and how many vertices they have.
+# What the types are called, and how many nodes they have.
 _TYPES = "types"
-# The sections of a type's vertices begin with this and its place.
+# The sections of a type's nodes begin with this and its place.
 _NODES = "nodes"
 
 
@@ -116,7 +116,7 @@ def mapped_out_edges(graph: RelationState) -> CscArrays | None:
 
 
 def has_out_edges(graph: RelationState) -> bool:
-    """Whether a graph's file has it by its out-edges, too."""
+    """True if the file of a graph has its out-edges, too."""
     return mapped_out_edges(graph) is not None
 
 

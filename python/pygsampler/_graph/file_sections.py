@@ -1,5 +1,8 @@
-"""What is derived of a graph, in its file: a section for the tables of each array of weights, and
-one for the graph by its out-edges, both told in docs/developer/file-format.md."""
+"""Arrays derived of a graph, as sections of its file.
+
+There is a section for the tables of each array of weights, and one for the graph by its out-edges;
+docs/developer/file-format.md describes both.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,7 @@ def _pieces(
 
 
 def table_section_name(name: str) -> str:
-    """What the section is called with the tables of an edge array."""
+    """Returns the name of the section with the tables of an edge array."""
     return _PREFIX + name
 
 
@@ -105,7 +108,7 @@ def in_file(pages: MappedFile) -> dict[str, dict[str, Any]]:
 
 
 def _begins_with(magic: int, pages: MappedFile, about: dict[str, Any]) -> bool:
-    """Whether a section of the header is one that begins with that word."""
+    """True if the section that ``about`` describes begins with the word ``magic``."""
     if about["dtype"] != "int64" or len(about["shape"] or ()) != 1:
         return False
     return _words(pages, about)[:1] == [magic]
@@ -183,13 +186,13 @@ def out_edges_of(pages: MappedFile, whole: CscArrays, num_nodes: int) -> CscArra
 
 
 def _checksums(pages: MappedFile, sections: Sequence[str]) -> list[int]:
-    """Those of sections by name, as the header has them; 0 of one that is not there."""
+    """Returns the header's checksums of sections, by name; 0 for a section that is missing."""
     found = {one["name"]: one["checksum"] for one in pages.header["sections"]}
     return [found.get(name, 0) for name in sections]
 
 
 def _inside(at: int, length: int, bits: int, size: int) -> bool:
-    """Whether an array lies in a section of so many bytes, behind its head."""
+    """True if an array lies in a section of ``size`` bytes, behind the head of the section."""
     return 8 * _WORDS <= at <= size - length * bits // 8 and at % _ALIGNMENT == 0
 
 

@@ -418,6 +418,11 @@ class Graph(GraphState):
         They replace those of the same name. The graph is on the same device; one that was put on
         a GPU is put there once more when it is first used, so add arrays before ``to`` or ``pin``.
 
+        Parameters
+        ----------
+        edge_data, node_data : mapping, optional
+            As for ``from_csc``.
+
         Raises
         ------
         TypeError, ValueError
@@ -531,8 +536,12 @@ class Graph(GraphState):
         """This graph for a GPU to sample out of the host's memory, for one larger than the GPU's.
 
         The arrays stay where they are and are page-locked as long as the graph is open; those of up
-        to 64 MiB, and those of a file, in copies, whose pages nothing else shares. ``device`` names
-        the GPU; its batches are there.
+        to 64 MiB, and those of a file, in copies, whose pages nothing else shares.
+
+        Parameters
+        ----------
+        device : str, int or torch.device
+            The GPU that samples; batches are there.
 
         Raises
         ------
@@ -689,9 +698,14 @@ class Graph(GraphState):
     ) -> Any:
         """The graph as a ``dgl.DGLGraph`` on the CPU, by its CSC, with the ids of its edges.
 
-        Arrays of edges and nodes, all or those of the given names, become ``edata`` and ``ndata``;
-        they share their memory with this graph's. Of a heterogeneous graph it is a heterograph with
-        all arrays; DGL puts types into the order of their names.
+        Arrays of edges and nodes become ``edata`` and ``ndata``; they share their memory with this
+        graph's. Of a heterogeneous graph it is a heterograph with all arrays; DGL puts types into
+        the order of their names.
+
+        Parameters
+        ----------
+        edge_data, node_data : iterable of str, optional
+            The names of the arrays to take along; by default all, as for a heterogeneous graph.
 
         Raises
         ------
@@ -710,9 +724,14 @@ class Graph(GraphState):
     ) -> Any:
         """The graph as a ``torch_geometric.data.Data`` on the CPU.
 
-        Column i of ``edge_index`` is the edge with id i. Arrays of edges and nodes, all or those of
-        the given names, become attributes, which share their memory with this graph's. Of a
-        heterogeneous graph it is a ``HeteroData`` with all arrays.
+        Column i of ``edge_index`` is the edge with id i. Arrays of edges and nodes become
+        attributes, which share their memory with this graph's. Of a heterogeneous graph it is a
+        ``HeteroData`` with all arrays.
+
+        Parameters
+        ----------
+        edge_data, node_data : iterable of str, optional
+            The names of the arrays to take along; by default all, as for a heterogeneous graph.
 
         Raises
         ------

@@ -21,8 +21,8 @@ class HomogeneousView(NamedTuple):
     """Some relations of a graph, in a ``Graph``."""
 
     graph: Any
-    roots: int  # vertices of the first type
-    nodes: dict[str, int]  # where the vertices of each type begin
+    roots: int  # nodes of the first type
+    nodes: dict[str, int]  # where the nodes of each type begin
     edges: dict[EdgeType, int]  # and the ids of edges
     schema: Schema  # all types of the graph
     id_bits: int  # the widths of its ids, and of the edges of each of its edge types

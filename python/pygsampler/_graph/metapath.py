@@ -45,8 +45,10 @@ def resolved(path: tuple[Any, ...], kinds: Sequence[EdgeType]) -> tuple[EdgeType
 
 
 def check_chain(path: Sequence[EdgeType], against: bool, closed: bool) -> None:
-    """ValueError unless each edge type leads from where the one before it leads to; the first from
-    where the last does, where the metapath is ``closed``."""
+    """Raises ValueError unless each edge type leads from where the one before it leads to.
+
+    If the metapath is ``closed`` the first edge type has to lead from where the last one leads to.
+    """
     here, there = (2, 0) if against else (0, 2)
     for i in range(len(path) if closed else len(path) - 1):
         after = (i + 1) % len(path)

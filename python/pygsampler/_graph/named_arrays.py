@@ -1,4 +1,4 @@
-"""The named arrays of a graph: a row for each edge, or for each vertex."""
+"""The named arrays of a graph: a row for each edge, or for each node."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ _LONGEST_NAME = 63 - max(map(len, PREFIXES))
 
 
 class RowCount(NamedTuple):
-    """How many rows the arrays of a kind have: ``more`` allows further ones, for edges whose ids
-    are given and may lie beyond their number."""
+    """The number of rows that the arrays of edges, or of nodes, have.
+
+    ``more`` allows further rows: edges with ids of their own may have ids beyond their number.
+    """
 
     kind: str
     number: int
     more: bool = False
 
     def wrong(self, shape: tuple[int, ...]) -> str:
-        """What is wrong with an array of that shape; nothing where it has the rows."""
+        """Returns an error text for an array of that shape, empty if it has the rows."""
         if shape and (shape[0] == self.number or (self.more and shape[0] > self.number)):
             return ""
         each = "at least one row" if self.more else "one row"
@@ -118,13 +120,15 @@ class NamedArrays(Mapping[str, Array]):
         return NamedArrays, (self._rows, dict(self)), (None, {"_kinds": self._kinds})
 
     def kind(self, name: str) -> Kind | None:
-        """Whether the array of that name was of dates or spans when it was given; None where nobody
-        knows, as of a file's, which are numbers."""
+        """Returns the dtype of dates or time spans that an array had before it became numbers.
+
+        It is None for an array that had none, and for an array of a file, which has numbers alone.
+        """
         self.get(name)
         return self._kinds.get(name)
 
     def with_more(self, more: NamedArrays) -> NamedArrays:
-        """These and ``more``, which replace those of the same name."""
+        """Returns these arrays and ``more``, whose arrays replace others of the same name."""
         stored = self._stored - more._values.keys()
         both = NamedArrays(more._rows, {**self._values, **more._values}, stored)
         both._taken = {**self._taken, **more._taken}
@@ -133,11 +137,11 @@ class NamedArrays(Mapping[str, Array]):
         return both
 
     def is_stored(self, name: str) -> bool:
-        """Whether the array of that name is the one in the graph's file."""
+        """True if the array of that name is the one in the graph's file."""
         return name in self._stored
 
     def unstored(self) -> NamedArrays:
-        """Those that are not in the graph's file."""
+        """Returns the arrays that are not in the graph's file."""
         others = {name: self[name] for name in self if name not in self._stored}
         made = NamedArrays(self._rows, others)
         made._kinds = {name: kind for name, kind in self._kinds.items() if name in others}
@@ -171,7 +175,7 @@ def check_names(names: Iterable[Any], kind: str) -> None:
 
 
 def offered(offers: Mapping[str, OfferedArray], rows: RowCount) -> NamedArrays:
-    """What can be taken of the arrays that another library's graph has; nothing is read yet."""
+    """Returns the usable ones of the arrays of another library's graph, without reading them."""
     return NamedArrays(
         rows,
         {

@@ -244,8 +244,10 @@ def _attribute(graph: Any, labels: list[Any], name: str) -> list[Any]:
 
 
 def _arrays(columns: Mapping[str, list[Any]], kind: str) -> Offers:
-    """The columns that a caller wants, as arrays; TypeError for values that are neither numbers nor
-    dates."""
+    """Returns the columns that a caller wants, as arrays.
+
+    TypeError for values that are neither numbers nor dates.
+    """
     found = {}
     for name, values in columns.items():
         where = f"{kind}[{name!r}]"

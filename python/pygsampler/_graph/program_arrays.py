@@ -12,8 +12,10 @@ from pygsampler._arrays.ids import has_moved
 
 
 class ProgramArrayNames(NamedTuple):
-    """Which arrays a program reads, by name: each kind in one order, and ``weight``, what
-    ``weight=`` names, apart from the other ones of edges."""
+    """The names of the arrays that a program reads, each kind in one order.
+
+    ``weight`` is the edge array that the argument ``weight=`` names, if any.
+    """
 
     edges: tuple[str, ...] = ()
     vertices: tuple[str, ...] = ()
@@ -37,7 +39,7 @@ NONE_NAMED = ProgramArrayNames()
 
 
 class ProgramArrays(NamedTuple):
-    """Arrays by name: a value for each edge id, one for each vertex, and a row for each."""
+    """Arrays by name: a value for each edge id, one for each node, and a row for each."""
 
     edges: Mapping[str, Array] = {}
     vertices: Mapping[str, Array] = {}
@@ -53,7 +55,7 @@ class ProgramArrays(NamedTuple):
         ndata: Mapping[str, Array],
         row_names: Iterable[str] = (),
     ) -> ProgramArrays:
-        """Those of that name; ValueError for names without an array, and arrays of rows."""
+        """Returns the arrays of these names; ValueError for a missing array, or another shape."""
         edges, vertices = {}, {}
         if weight is not None:
             edges[weight] = _one("weight", "an edge array", weight, edata)
@@ -70,14 +72,14 @@ class ProgramArrays(NamedTuple):
         return ProgramArrays.of(self.edges, self.vertices, None, edata, ndata, self.rows)
 
     def moved(self) -> bool:
-        """Whether torch has put one of them elsewhere meanwhile."""
+        """True if torch has moved the memory of one of the arrays."""
         if not (self.edges or self.vertices or self.rows):
             return False
         arrays = (*self.edges.values(), *self.vertices.values(), *self.rows.values())
         return any(has_moved(array._owner, array._address) for array in arrays)
 
     def text(self) -> str:
-        """Where they lie, as the engine is told; nothing where there are none."""
+        """Returns the addresses of the arrays as JSON for the engine, empty without arrays."""
         if not self.edges and not self.vertices and not self.rows:
             return ""
         kinds = {"edges": self.edges, "vertices": {**self.vertices, **self.rows}}

@@ -31,8 +31,10 @@ _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
 class ParentRelation(NamedTuple):
-    """The graph that another form of it, or a graph of some of its edges, was made of: that one
-    keeps this one."""
+    """The graph that a derived graph came from: another form of it, or some of its edges.
+
+    The derived graph has a reference to this.
+    """
 
     graph: weakref.ref[RelationState]
     # None on a device, where nothing of them is shared.
@@ -49,7 +51,7 @@ class Placement(Protocol):
     """A graph's place among the devices that share its arrays."""
 
     def of(self, host: RelationState) -> Callable[[Array], Array]:
-        """What puts arrays of a graph on the CPU where this place's device finds them."""
+        """Returns a function that places arrays of a CPU graph where this device finds them."""
 
 
 class RelationState(EngineHandle):
@@ -109,7 +111,7 @@ class RelationState(EngineHandle):
     # it keeps.
     _derived: dict[tuple[Any, ...], Any]
     _whole: ParentRelation | None
-    # How many types of edges the rows are split by; 0: one row a vertex.
+    # How many types of edges the rows are split by; 0: one row a node.
     _kinds: int
     # The transposed graph, where walks look back, and what has to stay of it while this one's
     # handle is there: that graph may be closed before this one.
@@ -117,7 +119,7 @@ class RelationState(EngineHandle):
     _behind: tuple[Any, ...]
     # Those of the arrays below that programs read.
     _lent: ProgramArrays
-    # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
+    # A row for the edge of each id, and one for each node; on the CPU, wherever the graph is.
     _edata: NamedArrays
     _ndata: NamedArrays
 
@@ -231,7 +233,7 @@ class RelationState(EngineHandle):
         self._create("GraphNew", words.buffer_info()[0], arrays)
 
     def _is_form(self) -> bool:
-        """Whether the engine has made this graph of another one."""
+        """True if the engine derived this graph from another one."""
         return self._whole is not None or self._kinds > 0
 
     def _parent_handle(self) -> int:
@@ -239,7 +241,10 @@ class RelationState(EngineHandle):
         return 0 if known is None else known._handle()
 
     def _walk_arguments(self) -> tuple[int, int]:
-        """What the engine is told of a form, beside its arrays; those of the graph behind stay."""
+        """Returns the number of types of a derived graph and the handle of the graph behind it.
+
+        The arrays and pins of the graph behind are held from then on.
+        """
         if self._back is None:
             return self._kinds, 0
         back = self._back._handle()
@@ -285,7 +290,7 @@ class RelationState(EngineHandle):
             return self._number
 
     def _moved(self) -> bool:
-        """Whether torch has put an array that is on the host elsewhere meanwhile."""
+        """True if torch has moved the memory of an array that is on the host."""
         if self._back is not None and self._back._moved():
             return True
         # Of most graphs it is the one that has nothing.

@@ -32,8 +32,10 @@ def by_id(graph: RelationState, where: str) -> tuple[NDArray[Any], NDArray[Any]]
 
 
 def check_ids(graph: RelationState, where: str) -> NDArray[Any] | None:
-    """The edge ids of a graph; ValueError where they are not the numbers below the number of edges,
-    each once."""
+    """Returns the edge ids of a graph, None if an edge's id is its place.
+
+    ValueError unless they are the numbers below the number of edges, each once.
+    """
     import numpy as np
 
     edge_ids = graph._open()[2]
@@ -77,8 +79,10 @@ def reverse_edge_ids(graph: RelationState, other: RelationState, names: tuple[st
 
 
 def _halves(src: NDArray[Any], dst: NDArray[Any]) -> NDArray[Any] | None:
-    """The reverses in a graph whose first edges, but for self loops, stand behind them once more,
-    backwards and in their order; None for another graph."""
+    """Returns the reverses of edges in a graph that consists of two halves, else None.
+
+    The first edges, without self-loops, follow once more, backwards and in the same order.
+    """
     import numpy as np
 
     loops = int((src == dst).sum())

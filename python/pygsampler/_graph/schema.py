@@ -1,4 +1,4 @@
-"""``Schema``: the types of a graph, what they are called, and how many vertices they have."""
+"""``Schema``: the types of a graph, what they are called, and how many nodes they have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PerEdgeType: TypeAlias = Any
 A key may also be the name of a relation that no other edge type has.
 """
 
-# The arrays of edges and vertices by which types put together are told apart: their places.
+# The arrays of edges and nodes by which types put together are told apart: their places.
 TYPE = "_TYPE"
 _SEPARATOR = "__"
 
@@ -55,7 +55,7 @@ class Schema(NamedTuple):
         return src, dst
 
     def document(self, counts: Iterable[int], graphs: Iterable[int]) -> str:
-        """What the engine knows of the types, with the numbers of their vertices and handles."""
+        """Returns JSON for the engine: types, numbers of their nodes, handles of the graphs."""
         place = {kind: i for i, kind in enumerate(self.node_types)}
         relations = [
             {
@@ -83,7 +83,7 @@ HOMOGENEOUS = Schema(("_N",), (("_N", "_E", "_N"),))
 
 
 def relation_name(edge_type: Any) -> str:
-    """What plans and random numbers call a relation."""
+    """Returns the name of a relation in plans and in the rule of random numbers."""
     return edge_type if isinstance(edge_type, str) else _SEPARATOR.join(edge_type)
 
 
@@ -118,12 +118,12 @@ def check_relations(edges: Any, where: str = "edges") -> dict[EdgeType, Any]:
 
 
 def node_count(kind: str, count: Any) -> int:
-    """How many vertices a type has, checked."""
+    """Returns the number of nodes of a type, checked."""
     return integer(count, f"num_nodes[{kind!r}]", 0, MAX_NODES)
 
 
 def node_counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
-    """How many vertices each type has: those of ``given`` first, in its order."""
+    """Returns the number of nodes of each type: the types of ``given`` first, in its order."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
     nodes: dict[str, int] = {}
@@ -281,8 +281,9 @@ class ByEdgeType(dict[EdgeType, T]):
 def check_by_type(
     given: Any, where: str, known: Collection[Any], owner: str = "the graph"
 ) -> dict[Any, Any]:
-    """A caller's mapping of node types, or of edge types as ``edge_type_of`` takes them; {} for
-    None.
+    """Returns a caller's mapping of node types or edge types, with full edge types; {} for None.
+
+    Edge types may be written in all ways that ``edge_type_of`` takes.
 
     Raises
     ------

@@ -32,8 +32,10 @@ class ArrayPiece(NamedTuple):
 
 
 class EdgeAccessCounts:
-    """How often batches read the edges of a graph on the CPU, or rows of its vertices, run by run;
-    counted when it is asked."""
+    """Counts how often batches read runs of edges of a graph on the CPU, or of rows of its nodes.
+
+    The counts are computed when they are asked for.
+    """
 
     __slots__ = ("_graph", "_rows", "_visits")
 
@@ -43,8 +45,10 @@ class EdgeAccessCounts:
         self._visits: Array | None = None
 
     def of(self, width: int, unit: int, count: int) -> array[float]:
-        """The figures of ``count`` runs of ``unit`` bytes, to compare with each other: of edges,
-        or of rows, of ``width`` bytes."""
+        """Returns the relative read counts of ``count`` runs of ``unit`` bytes.
+
+        An edge, or a row, has ``width`` bytes.
+        """
         if self._visits is None:
             self._visits = out_degrees(self._graph)
         heat = array("d", bytes(8 * count))
@@ -152,7 +156,7 @@ class DeviceGroup(Protocol):
         """The array for the device at a place."""
 
     def pieces(self, values: Array) -> list[ArrayPiece]:
-        """How an array of the CPU's was cut."""
+        """Returns the pieces that an array on the CPU was cut into."""
 
 
 class GroupPlacement(NamedTuple):
@@ -162,7 +166,7 @@ class GroupPlacement(NamedTuple):
     place: int
 
     def of(self, host: RelationState) -> Callable[[Array], Array]:
-        """What puts arrays of a graph on the CPU where this place's device finds them."""
+        """Returns a function that places arrays of a CPU graph where this device finds them."""
         heat = EdgeAccessCounts(host)
         return lambda values: self.peers.at(self.place, values, heat)
 
@@ -188,7 +192,7 @@ class LocalDeviceGroup:
             return found[2][place]
 
     def pieces(self, values: Array) -> list[ArrayPiece]:
-        """How an array of the CPU's was cut."""
+        """Returns the pieces that an array on the CPU was cut into."""
         return self._made[id(values)][1]
 
     def _put(

@@ -35,7 +35,7 @@ class TimeSortedRelation:
 
     graph: Any
     memory: memories.Memory
-    # The times of vertices of another type, where the rows are by those.
+    # The times of nodes of another type, where the rows are by those.
     values: Array
     # Whether the times were dates when they were given; None: nobody knows.
     kind: Kind | None
@@ -61,7 +61,7 @@ class TimeSortedRelation:
 
 
 class TimeSortedBySource:
-    """A graph's rows in the order of the times that vertices of another type have.
+    """A graph's rows in the order of the times that nodes of another type have.
 
     The graph may be a relation of several graphs with types, so those own them: each stays as long
     as somebody samples by it, and whoever asks meanwhile for the same gets it.
@@ -80,7 +80,10 @@ class TimeSortedBySource:
     def of(
         self, values: Array, name: str, *by: str | None, make: Callable[[], TimeSortedRelation]
     ) -> TimeSortedRelation:
-        """Those of the array ``values``, called ``name``, of edges that ``by`` leaves."""
+        """Returns the rows sorted by the times ``values``, of the edges that ``by`` leaves in.
+
+        ``name`` is the name of the array. ``make`` makes the rows if there are none.
+        """
         key = id(values), name, *by
         found = self._known.get(key)
         if found is None:
@@ -132,17 +135,16 @@ class TimeSortedGraph:
 
     @property
     def address(self) -> int:
-        """That of two integers a relation: its times' memory, and whether they are vertices'."""
+        """The address of two integers per relation: of its times, and 1 if nodes have the times."""
         return self._about.buffer_info()[0]
 
 
 def sort_by_time(
     graph: RelationState, name: str, values: Array, by_vertex: bool
 ) -> tuple[dict[str, Array], memories.Memory, bool]:
-    """The arrays of the graph's rows in the order of time, the memory of the times, and whether
-    these are float64.
+    """Returns the arrays of the rows in the order of time, the times, and if these are float64.
 
-    ``graph`` is on the CPU. ``values`` has a time for each edge id, or each vertex, and is called
+    ``graph`` is on the CPU. ``values`` has a time for each edge id, or each node, and is called
     ``name``. A bar is shown where it takes long. TypeError for other dtypes than int32, int64,
     float32 and float64, ValueError for NaN.
     """

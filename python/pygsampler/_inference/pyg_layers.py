@@ -16,7 +16,7 @@ from pygsampler._inference.layer_runs import APART, BY_EDGE, FIRST, WHOLE
 from pygsampler._ops.segments import Segments
 from pygsampler.pyg.batch_slices import LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
-from pygsampler.pyg.layer_run import _certain_way, _Forward, _is_patched
+from pygsampler.pyg.layer_run import LayerForward, _certain_way, _is_patched
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -127,7 +127,7 @@ class ConvLayer:
                 # These edges are not computed so, as with many relations.
                 self._fused, self._way = None, _certain_way(self.module)
         assert self._way is not None
-        return _Forward(self.forward, x_src, target, edges, extras).run(self._way)
+        return LayerForward(self.forward, x_src, target, edges, extras).run(self._way)
 
 
 def list_layer(

@@ -1,4 +1,4 @@
-"""``CandidatePool``: vertices that are drawn by weight, or among those that are there at a time."""
+"""``CandidatePool``: nodes that are drawn by weight, or among those that are there at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FRACTION = 53
 
 
 class CandidatePool:
-    """The vertices of one end of a relation, in the order of time where they have times.
+    """The nodes of one end of a relation, in the order of time where they have times.
 
     Those that are there at a time are then a beginning of them.
     """
@@ -45,7 +45,7 @@ class CandidatePool:
 
     @property
     def float(self) -> bool:
-        """Whether times are float64."""
+        """True if times are float64."""
         raw = self._on[-1].raw
         return raw is not None and raw.is_floating_point()
 
@@ -59,7 +59,7 @@ class CandidatePool:
         return self._on[index]
 
     def available(self, like: torch.Tensor, bound: torch.Tensor | None) -> torch.Tensor:
-        """How many vertices are there at each bound, or at all: shape [rows or 1, 1]."""
+        """Returns the number of nodes up to each time, or of all nodes: shape [rows or 1, 1]."""
         times = self.on(device_of(like)).times
         if times is None:
             return torch.tensor([[self.count]], device=like.device)
@@ -67,7 +67,7 @@ class CandidatePool:
         return torch.searchsorted(times, bound, right=True).unsqueeze(1)
 
     def named(self, place: torch.Tensor) -> torch.Tensor:
-        """The vertices at places of the order."""
+        """The nodes at places of the order."""
         order = self.on(device_of(place)).order
         return place if order is None else order[place]
 
@@ -79,7 +79,7 @@ class CandidatePool:
         rows: DrawShape,
         bound: torch.Tensor | None,
     ) -> torch.Tensor:
-        """Vertices, as ``like`` has its dtype and device: shape [rows, each]."""
+        """Nodes, as ``like`` has its dtype and device: shape [rows, each]."""
         on = self.on(device_of(like))
         there = self.available(like, bound)
         if on.reach is None:
@@ -96,9 +96,9 @@ class CandidatePool:
 
 class _Tensors(NamedTuple):
     order: torch.Tensor | None
-    """Vertices in the order of time."""
+    """Nodes in the order of time."""
     raw: torch.Tensor | None
-    """The time of each vertex, int64 or float64."""
+    """The time of each node, int64 or float64."""
     times: torch.Tensor | None
     """The same in order."""
     reach: torch.Tensor | None
@@ -124,7 +124,7 @@ def check_some(found: torch.Tensor, bound: torch.Tensor | None, what: str) -> No
 def check_bound(
     bound: torch.Tensor | None, name: str | None, rows: int, float_: bool
 ) -> torch.Tensor | None:
-    """Times of edges, as the times of vertices called ``name`` are: int64 or float64."""
+    """Times of edges, as the times of nodes called ``name`` are: int64 or float64."""
     if name is None:
         return None
     if bound is None:

@@ -23,7 +23,7 @@ __all__ = ["CapturedLoop", "capture"]
 
 
 class StaticLoader(Protocol):
-    """What is known of a loader of static batches."""
+    """The methods of a loader of static batches that capturing needs."""
 
     progress: bool
     static: bool
@@ -31,7 +31,7 @@ class StaticLoader(Protocol):
     def __len__(self) -> int: ...
 
     def _static_pass(self) -> tuple[StaticEpochs, int, EpochStats]:
-        """Begins the next pass: whose batches, its number, and what counts them."""
+        """Begins the next epoch: whose batches, its number, and what counts them."""
         ...
 
 
@@ -58,7 +58,7 @@ class CapturedLoop:
 
     @property
     def captured(self) -> bool:
-        """Whether there is a graph, which the next batch is made and trained by."""
+        """True if there is a CUDA graph, which samples the next batch and trains on it."""
         return self._graph is not None
 
     def __len__(self) -> int:
@@ -66,8 +66,11 @@ class CapturedLoop:
         return len(self._loader)
 
     def run(self) -> Any:
-        """Trains an epoch, and returns what ``step`` gave for each batch: tensors stacked along a
-        new first dimension, in the structure that ``step`` gives; None where it gives None."""
+        """Trains an epoch, and returns the stacked results of ``step`` for all batches.
+
+        Tensors are stacked along a new first dimension, in the structure that ``step`` returns. The
+        result is None if ``step`` returns None.
+        """
         given = [tree_map(_copied, out) for out in self]
         if not given or given[0] is None:
             return None
@@ -93,7 +96,7 @@ class CapturedLoop:
 
     def _pass(self, passes: StaticEpochs, begun: int, meter: EpochStats) -> Iterator[Any]:
         if self._graph is None:
-            # Rows may have come into a cache as the pass began: the stream of the calls is ordered
+            # Rows may have come into a cache as the epoch began: the stream of the calls is ordered
             # with that by a call, and could not be while it is captured.
             self._left = max(self._left, 1)
         with meter:
@@ -109,7 +112,7 @@ class CapturedLoop:
                 yield out
 
     def _trained(self, passes: StaticEpochs, begun: int, step: int) -> Any:
-        """What the step gives for a batch that is ready."""
+        """Returns what the step returns for a batch that is ready."""
         if passes.remade != self._remade:
             # The graph writes to memory that is no more. Of a step that was warmed up before, one
             # batch is enough.
@@ -198,7 +201,7 @@ def capture(
         GPU, the same for each batch: no ``.item()``, no ``if`` on values. An optimiser that has an
         option ``capturable`` needs it.
     loader : DataLoader or LinkLoader
-        With ``static=True``. Each epoch of the loop is a pass over it.
+        With ``static=True``. Each epoch of the loop is one of the loader.
     warmup : int
         Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
         DistributedDataParallel asks for 11. The first batch of an epoch is never the one that is

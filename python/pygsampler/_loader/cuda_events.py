@@ -113,7 +113,7 @@ class CudaEvents:
         self._base = base, perf_counter()
 
     def timed(self) -> Iterator[tuple[int, float, float, float, float]]:
-        """As ``spans``, in seconds of ``perf_counter``, once the device is through with all."""
+        """Yields ``spans`` in seconds of ``perf_counter``, once the device has finished all."""
         assert self._base is not None
         base, at = self._base
         if self._measured:

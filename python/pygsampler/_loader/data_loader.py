@@ -46,7 +46,7 @@ class DataLoader(LoaderBase[BatchT]):
                 h = features[batch.input_nodes]
                 ...
 
-    With ``features`` and ``labels`` it also reads what belongs to the vertices of a batch ahead,
+    With ``features`` and ``labels`` it also reads what belongs to the nodes of a batch ahead,
     and hands it over as ``batch.x`` (or another name) and ``batch.y``:
 
         loader = DataLoader(..., features={"x": x}, labels=y)
@@ -55,11 +55,11 @@ class DataLoader(LoaderBase[BatchT]):
     ----------
     graph : Graph or HeteroGraph
         The graph to sample from.
-    seeds : int32 or int64 vertex ids, 1-D
+    seeds : int32 or int64 node ids, 1-D
         A tensor, a NumPy array or a list. They are copied, to the CPU if they are on a GPU, and
         from there to the graph's device once an epoch. Duplicates are allowed, see
         ``MiniBatch``. None at all makes a loader of length 0. Of a ``HeteroGraph`` a mapping of
-        vertex types to ids; those of several types are put after each other, and shuffled and cut
+        node types to ids; those of several types are put after each other, and shuffled and cut
         together.
     sampler : Sampler or list of int
         A sampler, or the fanouts to make one of, outermost hop first.
@@ -72,7 +72,7 @@ class DataLoader(LoaderBase[BatchT]):
     prefetch : int, or (int, int)
         Batches sampled ahead while the consumer works on one; 0 samples a batch only when it is
         asked for. On the CPU, from 2 on each batch is sampled by one core and several batches
-        run at once; on a GPU at most 8 are in flight, with 4 to 12 bytes for each vertex of the
+        run at once; on a GPU at most 8 are in flight, with 4 to 12 bytes for each node of the
         graph to work with, and from 4 on they are started in groups of half as many. Memory is
         that of ``prefetch + 1`` batches, on a GPU with those of their groups that were dropped.
         A pair is (low, high): once ``high`` batches are ahead no more are begun until ``low`` are
@@ -111,7 +111,7 @@ class DataLoader(LoaderBase[BatchT]):
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
         On the CPU they are read ahead like the samples. Batches on a GPU read them there, or,
         those on the CPU, out of page-locked memory over the link: ``Features.to`` copies them.
-        Of a ``HeteroGraph`` each name has a mapping of vertex types to arrays, in batches too;
+        Of a ``HeteroGraph`` each name has a mapping of node types to arrays, in batches too;
         ``labels`` are such a mapping, and ``edge_features`` have mappings of edge types.
     labels : Features or array of shape [num_nodes, ...], optional
         Each batch has the rows of its ``output_nodes`` as ``y``.
@@ -160,12 +160,12 @@ class DataLoader(LoaderBase[BatchT]):
 
     The batches are a pure function of the graph, the seeds, the options, ``seed``, the epoch,
     ``rank`` and ``world_size``; ``device``, ``prefetch`` and the number of threads never change
-    them, nor does ``gpu_share``. Each
-    ``iter()`` takes the current epoch and advances it by one, so two passes never repeat the
-    same samples by accident; ``set_epoch(n)`` chooses the epoch of the next pass, as a resumed run
-    does. Iterators are independent of each other and several may be in use at once, each of its
-    own epoch. A batch that fails raises when its turn comes, after the batches before it. Leaving
-    a loop early, an error, Ctrl-C and the end of the interpreter cancel what is in flight.
+    them, nor does ``gpu_share``. Each ``iter()`` takes the current epoch and advances it by one, so
+    two iterations never repeat the same samples by accident; ``set_epoch(n)`` chooses the next
+    epoch, as a resumed run does. Iterators are independent of each other and several may be in use
+    at once, each of its own epoch. A batch that fails raises when its turn comes, after the batches
+    before it. Leaving a loop early, an error, Ctrl-C and the end of the interpreter cancel what is
+    in flight.
 
     On a GPU a batch is sampled after the work that is in torch's current stream when its group is
     submitted, and beside what is put there later: with ``prefetch`` of 2 and more, sampling and
@@ -174,7 +174,7 @@ class DataLoader(LoaderBase[BatchT]):
     A loader can be pickled when its graph can; its iterators cannot.
 
     ``batch_size``, ``drop_last``, ``shuffle``, ``prefetch``, ``progress`` and
-    ``gpu_share`` may be assigned: the next ``iter()`` has them, and passes that go on do not.
+    ``gpu_share`` may be assigned: the next ``iter()`` has them, and epochs that go on do not.
     All else is fixed, and assigning it is an error that says what to do.
 
     Raises

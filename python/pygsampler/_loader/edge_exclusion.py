@@ -161,8 +161,10 @@ def _reverses_of(graph: Any, kind: Any, turned: Any, ids: Any, by_id: bool) -> _
 
 
 def _by_id(graph: Any, kind: Any, turned: Any, ids: Any, where: str) -> _Reverses:
-    """The reverses of a relation's edges by their ids, which the graph knows where none are given;
-    of a graph without types both relations are None."""
+    """Returns the reverses of a relation's edges by their ids, by default those of the graph.
+
+    ``kind`` and ``turned`` are the edge types of both, None for a homogeneous graph.
+    """
     if ids is None:
         try:
             pair = () if kind is None else (kind, turned)

@@ -19,7 +19,7 @@ __all__ = ["EdgeRelation", "edge_relation"]
 
 
 class EdgeRelation(NamedTuple):
-    """The vertices at both ends of links, and the edges that there are between them."""
+    """The nodes at both ends of links, and the edges that there are between them."""
 
     graph: Graph | None
     """Its rows are destinations. None for a relation that the graph with types has no edges of."""
@@ -42,7 +42,7 @@ class EdgeRelation(NamedTuple):
         return self.graph
 
     def table(self, power: float) -> Table:
-        """What destinations are drawn by, as in-degrees to a power; made once, and kept."""
+        """Returns the table for draws by in-degree to a power; it is cached in the graph."""
         relation: Any = self.known("'degree'")._relation
         if relation.num_nodes == self.num_dst:
             table: Table = relation._negatives(power)

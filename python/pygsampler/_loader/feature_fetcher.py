@@ -97,7 +97,10 @@ class FeatureFetcher:
             cache.count(self, seed, epoch, count.result())
 
     def _cached(self, graph: Graph) -> Iterator[tuple[Features, _IdsOf]]:
-        """Those with a cache, and which rows a batch reads; the graph fills what waits for one."""
+        """Yields the features that have a cache, and a function that gives the rows a batch reads.
+
+        A cache that waits for a graph is filled for this one first.
+        """
         for named, where, ids_of in (
             (self._nodes, "features", _input_nodes),
             (self._labels, "labels", _output_nodes),
@@ -139,8 +142,11 @@ class FeatureFetcher:
         return batch
 
     def attach_static(self, batch: MiniBatch) -> list[tuple[Features, GatherPart]]:
-        """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
-        gathered of which features each time that it has other ids, and counted then."""
+        """Attaches rows with fixed addresses to a static batch.
+
+        Returns the features, and what to gather of each whenever the batch has new ids, and to
+        count then.
+        """
         parts: list[tuple[Features, GatherPart]] = []
         for attach, name, features, ids in self._wanted(batch):
             rows, part = features._room_there(ids, self._device)
@@ -244,7 +250,7 @@ class PendingFetch:
         return "features"
 
     def done(self) -> bool:
-        """Whether ``result()`` would return, or raise, at once."""
+        """True if ``result()`` would return, or raise, at once."""
         return self._job.done() and all(rows.done() for _, _, rows in self._coming)
 
     def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ __all__ = ["LinkLoader"]
 
 
 class LinkLoader(LoaderBase[LinkBatch]):
-    """Iterate over edges in mini-batches of blocks around their vertices, as torch tensors.
+    """Iterate over edges in mini-batches of blocks around their nodes, as torch tensors.
 
     Negatives are drawn beside the edges, and the edges of a batch, which are to be predicted, are
     not sampled:
@@ -36,7 +36,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
     ----------
     graph : Graph or HeteroGraph
         The graph to sample from.
-    edges : int32 or int64 edge ids, shape [E], or vertices, shape [2, E]
+    edges : int32 or int64 edge ids, shape [E], or nodes, shape [2, E]
         Ids of edges of the graph; or sources and destinations, which need be no edges of it. Of a
         ``HeteroGraph`` a mapping of edge types to either; those of several types are put behind one
         another, and shuffled and cut together.
@@ -55,7 +55,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
     exclude : str or callable, optional
         Edges that a batch does not sample: ``"self"``, its own; ``"reverse_id"``, these and their
         ``reverse_eids``; of a ``HeteroGraph`` ``"reverse_types"``, these and the edges of the same
-        ids of their ``reverse_etypes``; None: all are sampled, as it must be for pairs of vertices,
+        ids of their ``reverse_etypes``; None: all are sampled, as it must be for pairs of nodes,
         and for samplers that exclude nothing, such as walks. A callable takes the ids of a batch's
         edges, int64, of a ``HeteroGraph`` as a dict of edge types, and returns the ids to leave
         out, likewise: those alone, or None.
@@ -94,7 +94,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
 
     Options may be assigned as those of ``DataLoader``.
 
-    Which vertices are drawn is decided on the CPU, for a GPU too, so that no batch waits for the
+    Which nodes are drawn is decided on the CPU, for a GPU too, so that no batch waits for the
     work of the one before; tensors are where the graph is.
 
     The batches are a pure function of the graph, the edges, the options, ``seed``, the epoch,
@@ -105,9 +105,9 @@ class LinkLoader(LoaderBase[LinkBatch]):
     ------
     TypeError, ValueError
         For arguments of a wrong type or value, naming the argument. In the loop ``ValueError`` for
-        structural negatives of a vertex that has edges to all others.
+        structural negatives of a node that has edges to all others.
     IndexError
-        For edges and vertices that the graph does not have.
+        For edges and nodes that the graph does not have.
     NotImplementedError
         In the loop, for ``exclude`` with a sampler that cannot.
     CudaError

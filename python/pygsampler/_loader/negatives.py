@@ -1,4 +1,4 @@
-"""``NegativeSampling``: vertices that are drawn beside links, where they are."""
+"""``NegativeSampling``: nodes that are drawn beside links, where they are."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _SOURCES = 3
 
 
 class NegativeSampling:
-    """What links are told from: vertices in the place of their destination.
+    """Negatives of edges to predict: other nodes in the place of the destination.
 
     An edge (u, v) gets ``amount`` pairs (u, w), by the law of w.
 
     Parameters
     ----------
     kind : str
-        ``"uniform"``: all vertices are equally likely, as in PyG and DGL. ``"degree"``: by
-        in-degree to the ``power``, counting a vertex without in-edges as one with one.
+        ``"uniform"``: all nodes are equally likely, as in PyG and DGL. ``"degree"``: by
+        in-degree to the ``power``, counting a node without in-edges as one with one.
         ``"in_batch"``: the destination of another edge of the batch, all equally likely; a batch of
-        one edge draws as ``"uniform"``. ``"structural"``: all vertices equally likely to which no
+        one edge draws as ``"uniform"``. ``"structural"``: all nodes equally likely to which no
         edge leads from u, but for u itself.
     amount : int
-        Vertices for each edge, 1 or more.
+        Nodes for each edge, 1 or more.
     mode : str
         How ``LinkLoader`` gives them. ``"binary"``: as further pairs of ``edge_label_index``, with
         label 0. ``"triplet"``: beside each edge, in ``dst_neg_index``.
@@ -54,8 +54,8 @@ class NegativeSampling:
         With mode ``"binary"`` negatives have sources of their own, drawn in proportion to it, as
         PyG's are. ``"structural"`` draws w for the source that was drawn.
     time_attr : str, optional
-        The name of a vertex array of times. Negatives, and sources that are drawn, are then
-        vertices whose time is not later than that of the edge: int32, int64, float32 or float64.
+        The name of a node array of times. Negatives, and sources that are drawn, are then
+        nodes whose time is not later than that of the edge: int32, int64, float32 or float64.
         Not with ``"degree"``. With ``"in_batch"`` an edge draws among the others whose destination
         is there, and where none is as ``"uniform"``.
 
@@ -66,11 +66,11 @@ class NegativeSampling:
 
     Notes
     -----
-    For ``"degree"`` the graph keeps a table of 8 bytes a vertex; for ``"structural"`` 8 bytes an
-    edge and 16 a vertex, with ``time_attr`` 16 an edge; both with a copy on each device, made
-    at the first use. Times and weights take 24 and 8 bytes a vertex here. ``"structural"``
-    refuses no draw: the number of a vertex among those that are allowed is drawn, and found by
-    binary search. The first three kinds may draw v itself, or a vertex that u leads to.
+    For ``"degree"`` the graph keeps a table of 8 bytes a node; for ``"structural"`` 8 bytes an
+    edge and 16 a node, with ``time_attr`` 16 an edge; both with a copy on each device, made
+    at the first use. Times and weights take 24 and 8 bytes a node here. ``"structural"``
+    refuses no draw: the number of a node among those that are allowed is drawn, and found by
+    binary search. The first three kinds may draw v itself, or a node that u leads to.
     """
 
     __slots__ = (
@@ -159,7 +159,7 @@ class NegativeSampling:
         edge_type: tuple[str, str, str] | None = None,
         seed_time: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The vertices of a batch of edges, on their device: shape [edges, amount].
+        """The nodes of a batch of edges, on their device: shape [edges, amount].
 
         They are a function of the edges, of the place of each in the batch, and of the numbers:
         the same on the CPU and on a GPU. docs/concepts/randomness.md has the rule.
@@ -169,7 +169,7 @@ class NegativeSampling:
         graph : Graph or HeteroGraph
             On any device.
         src, dst : torch.Tensor, int32 or int64, shape [edges]
-            Vertices of the graph, of one dtype and device, which the result has too. They are not
+            Nodes of the graph, of one dtype and device, which the result has too. They are not
             looked at beyond that: a loader has done so.
         seed, epoch, batch : int
             As those of a sampler.
@@ -184,8 +184,8 @@ class NegativeSampling:
         TypeError
             For tensors that are none, of another dtype or on another device.
         ValueError
-            Where nothing can be drawn: ``"structural"`` finds edges from a vertex to all others,
-            which is named, or no vertex is there at an edge's time; on a GPU this is waited for.
+            Where nothing can be drawn: ``"structural"`` finds edges from a node to all others,
+            which is named, or no node is there at an edge's time; on a GPU this is waited for.
             For tensors of other shapes and numbers out of range.
         """
         number = seed, epoch, batch
@@ -203,10 +203,15 @@ class NegativeSampling:
         edge_type: tuple[str, str, str] | None = None,
         seed_time: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sources and destinations of the negatives, each of shape [edges, amount].
+        """Draws sources and destinations of the negatives, each of shape [edges, amount].
 
-        As ``draw``, which gives the latter. With ``src_weight`` the former are drawn, else they are
-        ``src``.
+        The destinations are the result of ``draw``. Sources are drawn with ``src_weight``, else
+        they are ``src``.
+
+        Parameters
+        ----------
+        graph, src, dst, seed, epoch, batch, edge_type, seed_time
+            As for ``draw``, which says what is raised, too.
         """
         number = seed, epoch, batch
         found, made = self._drawn(edge_relation(graph, edge_type), src, dst, number, seed_time)
@@ -267,7 +272,7 @@ class NegativeSampling:
         return sources, draw(dst, number, _SITE, relation.num_dst, rows, table)
 
     def _pool(self, relation: EdgeRelation, end: str) -> CandidatePool:
-        """The vertices at one end, made once."""
+        """The nodes at one end, made once."""
         src = end == "src"
         data = relation.src_data if src else relation.dst_data
         count = relation.num_src if src else relation.num_dst
@@ -293,8 +298,10 @@ class NegativeSampling:
 def _earlier(
     pool: CandidatePool, dst: torch.Tensor, number: BatchId, rows: DrawShape, bound: torch.Tensor
 ) -> torch.Tensor:
-    """Destinations of other edges of the batch that are there at an edge's time; where none is,
-    any vertex that is."""
+    """Draws among destinations of other edges of the batch that exist at an edge's time.
+
+    For an edge without any it draws among all nodes that exist then.
+    """
     raw = pool.on(device_of(dst)).raw
     assert raw is not None
     times, order = torch.sort(raw[dst.long()], stable=True)

@@ -1,4 +1,4 @@
-"""``NonEdges``: the vertices that no edge leads to from a vertex."""
+"""``NonEdges``: the nodes that no edge leads to from a node."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _KEY = "non-edges"
 
 
 class _Search(NamedTuple):
-    """What non-neighbours are found by, on one device."""
+    """The arrays of the search for nodes that are no neighbours, on one device."""
 
     keys: torch.Tensor
     """For neighbour i (from 0) of u, in ascending order, without repetition and u among them: u n,
-    and how many vertices below it are allowed."""
+    and how many nodes below it are allowed."""
     start: torch.Tensor
-    """Where the neighbours of a vertex begin: shape [sources + 1]."""
+    """Where the neighbours of a node begin: shape [sources + 1]."""
     raw: torch.Tensor | None
     """With times: u n and the neighbour."""
 
 
 class NonEdges:
-    """The destinations that a source has no edge to; of one type a vertex is not among its own.
+    """The destinations that a source has no edge to; of one type a node is not among its own.
 
     With times they are numbered in the order of time.
     """
@@ -82,7 +82,7 @@ class NonEdges:
         pool: CandidatePool | None = None,
         bound: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Vertices for each of ``src``, [rows, 1 or each], all that are allowed equally likely."""
+        """Nodes for each of ``src``, [rows, 1 or each], all that are allowed equally likely."""
         n, index = self.count, device_of(src)
         if index not in self._on:
             # The host waits for the copies, so they are there for every stream.
@@ -113,7 +113,7 @@ class NonEdges:
 
 
 def non_edges(relation: EdgeRelation, pool: CandidatePool | None) -> NonEdges:
-    """Those of the relation, whose graph keeps them; of one on a GPU those of the one on the CPU.
+    """Returns the ``NonEdges`` of a relation, which the graph keeps, on the CPU for a GPU too.
 
     ``pool`` has the times of its destinations.
     """

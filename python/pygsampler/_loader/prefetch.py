@@ -154,7 +154,7 @@ def prefetch_groups(
     steady: bool = False,
     meter: EpochStats | None = None,
 ) -> Generator[T, None, None]:
-    """As ``in_order``, of jobs that are submitted ``size`` at a time, at most ``depth``.
+    """Yields results like ``in_order``, of jobs that start ``size`` at a time, at most ``depth``.
 
     ``submit(first, count)`` starts the jobs from ``first`` on; their results come together, and an
     exception stands in the place of the first that failed. A group is submitted once there is room

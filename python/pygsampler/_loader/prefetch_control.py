@@ -41,7 +41,7 @@ class PrefetchController:
         self._finished = self._first = self._looks = 0
 
     def free_slots(self, ahead: int) -> int:
-        """How many are to be begun, where so many are ahead, no more than ``until``."""
+        """Returns how many batches to start if ``ahead``, at most ``until``, are ahead."""
         self.until = self.low
         return self.high - ahead
 

@@ -22,7 +22,7 @@ __all__ = ["BatchId", "DrawShape", "check_power", "device_of", "draw"]
 
 
 class BatchId(NamedTuple):
-    """Which batch of which epoch and seed."""
+    """The number of a batch: seed, epoch and place in the epoch."""
 
     seed: int
     epoch: int
@@ -30,8 +30,10 @@ class BatchId(NamedTuple):
 
 
 class DrawShape(NamedTuple):
-    """``each`` numbers for ``rows`` places, the first or those given, of which a walk has so many
-    ``slots``."""
+    """The shape of random numbers: ``each`` numbers for ``rows`` places.
+
+    The places are ``places``, or the first ones; a walk has ``slots`` places.
+    """
 
     rows: int
     slots: int
@@ -87,7 +89,7 @@ def check_power(power: float) -> float:
 
 
 def _address(by: Table, index: int) -> int:
-    """Where the table is for the CPU (-1) or a device, which gets a copy that is kept."""
+    """Returns the address of the table for the CPU (-1) or for a device, which gets a copy once."""
     if index < 0:
         return by.table._address
     copy = by.copies.get(index)

@@ -31,8 +31,10 @@ __all__ = [
 
 
 class SampledEdges(NamedTuple):
-    """Links of a batch: their places, and the vertices at their ends and at those of negatives,
-    with the type of each list and the times of its vertices."""
+    """Links of a batch: their places, and lists of the nodes at their ends and their negatives'.
+
+    Each list has its node type, and the times of its nodes.
+    """
 
     places: torch.Tensor
     lists: list[tuple[str, torch.Tensor]]
@@ -75,11 +77,11 @@ class SeedEdges:
 
     @property
     def drawn_by_time(self) -> bool:
-        """Whether negatives are there at the time of their edge."""
+        """True if negatives are drawn among nodes that exist at the time of their edge."""
         return self._negatives is not None and self._negatives.time_attr is not None
 
     def sizes(self, edges: int) -> list[tuple[str, int]]:
-        """Of which types the lists of so many edges are, as ``drawn`` has them, and how long."""
+        """Returns node type and length of each list that ``drawn`` returns for ``edges`` edges."""
         of_src, of_dst = self._relation.ends
         made = [(of_src, edges), (of_dst, edges)]
         negatives = self._negatives
@@ -90,7 +92,7 @@ class SeedEdges:
         return made
 
     def drawn(self, places: torch.Tensor, seed: int, epoch: int, batch: int) -> SampledEdges:
-        """The vertices of the edges at these places, and of their negatives."""
+        """The nodes of the edges at these places, and of their negatives."""
         src, dst = self._ends[:, places]
         of_src, of_dst = self._relation.ends
         lists, times = [(of_src, src), (of_dst, dst)], []
@@ -108,9 +110,9 @@ class SeedEdges:
         return SampledEdges(places, lists, times)
 
     def handed(self, places: torch.Tensor, where: list[torch.Tensor], index: int) -> list[Any]:
-        """What a batch says of its links: the fields of ``LinkBatch`` from ``input_id`` on.
+        """Returns the fields of ``LinkBatch`` for a batch of links, from ``input_id`` on.
 
-        ``where`` says for each of the lists of vertices their rows.
+        ``where`` has the rows of each list of nodes.
         """
         src, dst, *others = where
         label = None if self._labels is None else to_device(self._labels[places], index)
@@ -146,7 +148,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, SeedEdges]:
         edges = {graph.edge_types[0]: edges}
     if not isinstance(edges, Mapping):
         raise TypeError(f"edges: expected a mapping of edge types to edges, got {describe(edges)}")
-    # Pairs of vertices may be of a type that the graph has no edges of.
+    # Pairs of nodes may be of a type that the graph has no edges of.
     others = [kind for kind in edges if isinstance(kind, tuple) and kind not in graph.edge_types]
     edges = check_by_type(edges, "edges", [*graph.edge_types, *others])
     if not isinstance(options["negative_sampling"], Mapping) and _negatives(
@@ -183,7 +185,7 @@ class BatchSeeds(NamedTuple):
 
 
 def collect_seeds(batch: Iterable[SampledEdges], disjoint: bool) -> BatchSeeds:
-    """Vertices of each type ascending and each once; or, if disjoint, all as they come."""
+    """Nodes of each type ascending and each once; or, if disjoint, all as they come."""
     lists = [each for drawn in batch for each in drawn.lists]
     times = [each for drawn in batch for each in drawn.times]
     where = [torch.empty(0)] * len(lists)

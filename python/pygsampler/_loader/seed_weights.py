@@ -30,7 +30,7 @@ class SeedWeights:
     def __init__(self, weights: torch.Tensor, count: int) -> None:
         self._pool = CandidatePool(len(weights), weights, None)
         self.count = count
-        # A pass can only be resumed by a loader that draws the same places.
+        # An epoch can only be resumed by a loader that draws the same places.
         self.digest = blake2b(weights.numpy().tobytes(), digest_size=8).hexdigest()
 
     def places(self, seed: int, epoch: int) -> torch.Tensor:

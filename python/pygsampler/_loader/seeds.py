@@ -25,7 +25,7 @@ class HeteroSeeds:
     """The seeds of a loader, by type.
 
     ``order`` has them all, type after type in the graph's order. Of one type they are its ids; of
-    several each stands as its id plus the vertices of the types before its own.
+    several each stands as its id plus the nodes of the types before its own.
     """
 
     __slots__ = ("_counts", "_ends", "_kinds", "kinds", "order")
@@ -119,7 +119,7 @@ class HeteroSeeds:
 
 
 def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
-    """A contiguous copy on the CPU of the vertex ids, int32 or int64, in ``[0, num_nodes)``."""
+    """A contiguous copy on the CPU of the node ids, int32 or int64, in ``[0, num_nodes)``."""
     if seeds is None:
         raise TypeError(
             f"seeds: expected a 1-D array of node ids, got None; torch.arange({num_nodes}) are all"

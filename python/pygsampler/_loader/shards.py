@@ -1,4 +1,4 @@
-"""Which seeds belong to which batch of which rank: exact sharding by arithmetic alone."""
+"""Shards: the seeds of each batch of each rank, exactly, by arithmetic alone."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Shards:
 
 
 class EpochShard:
-    """The batches that a rank takes in a pass: ``steps`` of them, from ``start`` on.
+    """The batches that a rank takes in an epoch: ``steps`` of them, from ``start`` on.
 
     ``start`` counts the batches of all ranks where those are dealt out, else those of each rank.
     """
@@ -145,7 +145,10 @@ class EpochShard:
         return start, min(start + shards.batch_size, shards.num_seeds)
 
     def after(self, steps: int) -> int | None:
-        """Where a pass goes on once each rank has had so many; None: no rank has more."""
+        """Returns the batch at which an epoch goes on after ``steps`` batches of each rank.
+
+        It is None if no rank has more.
+        """
         if self.shards.shard_by == "batches":
             start, end = self.start + steps * self.shards.world_size, self.shards.batches
         else:

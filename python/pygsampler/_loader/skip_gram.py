@@ -21,14 +21,14 @@ _NEGATIVES, _WINDOWS = range(2)
 
 
 class SkipGram(NamedTuple):
-    """Pairs of vertices that are near each other on walks, and others that need not be."""
+    """Pairs of nodes that are near each other on walks, and others that need not be."""
 
     centres: torch.Tensor
-    """A vertex of a walk for each pair: shape [pairs], in the graph's id dtype."""
+    """A node of a walk for each pair: shape [pairs], in the graph's id dtype."""
     contexts: torch.Tensor
     """One up to ``window`` steps from it: shape [pairs]."""
     negatives: torch.Tensor
-    """Vertices drawn for the pair: shape [pairs, negatives]."""
+    """Nodes drawn for the pair: shape [pairs, negatives]."""
 
     def __repr__(self) -> str:
         return f"SkipGram({len(self.centres)} pairs, negatives={self.negatives.shape[1]})"
@@ -48,7 +48,7 @@ def skip_gram(
 ) -> SkipGram:
     """The pairs of skip-gram with negative sampling, of walks: on their device.
 
-    Each vertex of a walk is a centre, and those up to ``window`` steps before and after it are its
+    Each node of a walk is a centre, and those up to ``window`` steps before and after it are its
     contexts. Pairs stand by the place of the centre, then of the context, then walk by walk.
     Nothing behind the end of a walk is in a pair. A GPU is waited for once, for their number.
 
@@ -59,15 +59,15 @@ def skip_gram(
     Parameters
     ----------
     graph : Graph
-        The one that was walked on: negatives are its vertices.
+        The one that was walked on: negatives are its nodes.
     walks : Walks
     window : int
         1 to 4096; node2vec has 10.
     negatives : int
-        Negatives of each pair, 0 or more. They may be the pair's own vertices, or adjacent.
+        Negatives of each pair, 0 or more. They may be the pair's own nodes, or adjacent.
     power : float
-        In [0, 1]: a vertex is drawn by its in-degree to this power, counting one without in-edges
-        as one with one; 0 makes all equally likely. The table, 8 bytes a vertex, is made at the
+        In [0, 1]: a node is drawn by its in-degree to this power, counting one without in-edges
+        as one with one; 0 makes all equally likely. The table, 8 bytes a node, is made at the
         first use and kept with the graph, with a copy on each device.
     dynamic : bool
         Each centre has a window of its own, from 1 to ``window``, all equally likely: word2vec's
@@ -117,7 +117,7 @@ def skip_gram(
 
 @functools.lru_cache(maxsize=16)
 def _places(steps: int, window: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The places of centre and context in a walk of so many vertices, and the slot of each pair."""
+    """The places of centre and context in a walk of so many nodes, and the slot of each pair."""
     around = torch.cat([torch.arange(-window, 0), torch.arange(1, window + 1)])
     centre = torch.arange(steps).repeat_interleave(2 * window)
     context = centre + around.repeat(steps)

@@ -205,7 +205,7 @@ class StaticEpochs:
         assert self.capacities is not None
         bits = 8 * seeds.ids.element_size()
         buffers = self._layout.allocate(self._graph, sampler, self.capacities, bits)
-        # First, since features may refuse: then there is no memory, and the next pass asks again.
+        # First, since features may refuse: then there is no memory, and the next epoch asks again.
         read = self._rows.attach_static(buffers.batch)
         self._tables, self._parts = [table for table, _ in read], [part for _, part in read]
         self._buffers, self._sampler = buffers, sampler

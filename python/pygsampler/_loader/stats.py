@@ -57,11 +57,11 @@ class LoaderStats:
 
 
 class EpochStats:
-    """Counts one pass. The pass writes it, any thread may read ``stats``.
+    """Counts one epoch. The epoch writes it, any thread may read ``stats``.
 
     A step is what the consumer does between two calls of ``next()``, and the second call:
     ``ask`` is where a call begins, ``had`` where the batch is sampled, ``hand`` where it is handed
-    over. On the CPU, where a batch may take no longer than a few of these calls, the pass adds to
+    over. On the CPU, where a batch may take no longer than a few of these calls, the epoch adds to
     ``in_next`` itself, and only a traced one has them.
     """
 
@@ -113,9 +113,10 @@ class EpochStats:
         self._queues: tuple[list[int], list[int]] = [], []
 
     def queues(self, most: int, stages: int) -> tuple[list[int], list[int]]:
-        """How often 0, 1, ... up to ``most`` batches were found sampled, and in the last stage.
+        """Returns new counts of how often 0, 1, ... ``most`` batches waited, sampled or complete.
 
-        Where there is but one stage these are the same.
+        The first list counts sampled batches, the second those of the last stage. With one stage
+        both are one list.
         """
         sampled = [0] * (most + 1)
         self._queues = sampled, [0] * (most + 1) if stages > 1 else sampled
@@ -223,7 +224,7 @@ def stats_text(stats: Mapping[str, Any]) -> str:
 
 
 def _length(counts: Sequence[int]) -> dict[str, float]:
-    """Of how often each length was found."""
+    """Returns a summary of the counts of each length of a queue."""
     looks = sum(counts)
     if not looks:
         return {"looks": 0, "mean": 0.0, "min": 0, "empty": 0.0}
@@ -233,7 +234,7 @@ def _length(counts: Sequence[int]) -> dict[str, float]:
 
 
 def _read(rows: FeatureFetcher) -> dict[str, dict[str, Any]]:
-    """What was read of features so far; those that were closed are left out."""
+    """Returns the statistics of all features that are not closed."""
     found = {}
     for name, features in rows.tables():
         with suppress(ClosedError):
@@ -242,7 +243,7 @@ def _read(rows: FeatureFetcher) -> dict[str, dict[str, Any]]:
 
 
 def _since(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What counts have grown by; what is no count is as it is now."""
+    """Returns the growth of all counts since ``before``, and the other values as they are now."""
     grown: dict[str, Any] = {}
     for name, value in now.items():
         if isinstance(value, Mapping):

@@ -40,7 +40,7 @@ def stream(
     epoch: int | None = None,
     prefetch: int = 4,
 ) -> Generator[T, None, None]:
-    """What a sampler makes of all seeds, batch after batch, some of them ahead.
+    """Yields a sampler's batches of all seeds, one after another, some of them made ahead.
 
     It needs neither torch nor NumPy, and works for every sampler: a corpus of walks goes by in the
     memory of a few batches, whatever the graph's size:
@@ -62,8 +62,8 @@ def stream(
     shuffle : bool
         Permute the seeds, by the sampler's seed and the epoch.
     epoch : int, optional
-        0 to ``2**24 - 1``; the sampler's own by default, which ``set_epoch`` sets. Give each pass
-        its own: batches are numbered from 0, so that a pass with the same epoch is the same.
+        0 to ``2**24 - 1``; the sampler's own by default, which ``set_epoch`` sets. Give each
+        iteration its own: batches are numbered from 0, so that one epoch always has the same ones.
     prefetch : int
         Batches that are made ahead while one is used; 0 makes one when it is asked for. From 2 on
         each is made by one core, and several at once; on a GPU at most 8 are in flight. Memory is

@@ -1,4 +1,4 @@
-"""``Trace``: the spans of a pass, in the format of Chrome's trace viewer."""
+"""``Trace``: the spans of an epoch, in the format of Chrome's trace viewer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Span = tuple[int, str, int, int, float, float]
 
 
 class EpochTrace:
-    """What happened when in a pass, in seconds of ``perf_counter``, for a file."""
+    """Records when what happened in an epoch, in seconds of ``perf_counter``, for a file."""
 
     __slots__ = ("_base", "_path", "_spans", "_stages")
 
@@ -146,7 +146,7 @@ class TracedJob:
         return made
 
     def done(self) -> bool:
-        """Whether the job is done."""
+        """True if the job is done."""
         span = getattr(self._job, "span", None)
         if span is not None:
             # Its span is to be asked for before its result is taken.
@@ -183,7 +183,7 @@ def _report(path: Path) -> None:
 
 
 def _side_by_side(spans: deque[Span]) -> list[Span]:
-    """Those of a stage, each as of the first thread that is free then."""
+    """Returns the spans of a stage, each on the first lane that is free when it starts."""
     # Without generators, in whose destructor Ctrl-C would be lost.
     made: list[Span] = []
     free: list[float] = []

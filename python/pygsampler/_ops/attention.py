@@ -325,7 +325,7 @@ def _call(name: str, words: array[int], where: Tensor, x: RowTable, heads: int) 
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:
-    """What scores are for rows of a dtype."""
+    """Returns the dtype of scores for rows of a dtype."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 

@@ -8,6 +8,8 @@ operators into their graphs; eager calls take the functions of autograd of ``seg
 
 from __future__ import annotations
 
+from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,29 +17,7 @@ from torch import Tensor
 
 from pygsampler._ops import attention, segments
 from pygsampler._ops.segments import MAX, SUM, Segments
-
-# The edges of a CSR, and grouped by their sources as ``transpose`` returns them.
-_CSR = "Tensor indptr, Tensor indices"
-_BACK = f"{_CSR}, Tensor[] transposed"
-_SCHEMAS = (
-    f"transpose({_CSR}, SymInt sources) -> (Tensor, Tensor, Tensor)",
-    f"reduce(Tensor x, {_CSR}, SymInt sources, int kind, Tensor? ids) -> (Tensor, Tensor)",
-    f"reduce_backward(Tensor grad, Tensor best, {_BACK}, SymInt sources, int kind) -> Tensor",
-    f"weighted_sum(Tensor x, Tensor weights, {_CSR}, SymInt sources, Tensor? ids) -> Tensor",
-    f"weighted_sum_backward(Tensor grad, Tensor weights, {_BACK}, SymInt sources) -> Tensor",
-    f"dots(Tensor x, Tensor y, {_CSR}, SymInt sources, SymInt heads, Tensor? ids) -> Tensor",
-    f"softmax(Tensor scores, {_CSR}) -> Tensor",
-    f"softmax_backward(Tensor grad, Tensor weights, {_CSR}) -> Tensor",
-    f"attention(Tensor x, Tensor? source, Tensor? target, Tensor? edge, {_CSR}, float slope)"
-    " -> (Tensor, Tensor)",
-    "attention_backward(Tensor grad, Tensor x, Tensor? source, Tensor? target, Tensor? edge, "
-    f"Tensor log, {_BACK}, float slope) -> (Tensor, Tensor, Tensor, Tensor)",
-    f"edge_scores(Tensor x_src, Tensor x_dst, Tensor att, Tensor? edge, {_CSR}, float slope)"
-    " -> Tensor",
-    "edge_scores_backward(Tensor grad, Tensor x_src, Tensor x_dst, Tensor att, Tensor? edge, "
-    f"{_BACK}, float slope) -> (Tensor, Tensor, Tensor, Tensor)",
-)
-
+from pygsampler._ops.self_rows import rows_by_id
 
 # Their arguments are those of ``apply``.
 _Attend: Any = attention._Attend
@@ -57,14 +37,17 @@ class _Context:
         self.saved_tensors = tensors
 
 
-def _grouped(
-    indptr: Tensor, indices: Tensor, sources: int, transposed: list[Tensor] | None = None
-) -> Segments:
-    edges = Segments(indptr.contiguous(), indices.contiguous(), sources)
-    if transposed is not None:
-        starts, rows, places = transposed
+def _edges(a: Any, sources: int) -> Segments:
+    """The edges among an operator's arguments, with what ``transpose`` returned of them."""
+    edges = Segments(a.indptr.contiguous(), a.indices.contiguous(), sources)
+    if hasattr(a, "transposed"):
+        starts, rows, places = a.transposed
         edges._transposed = Segments(starts, rows, edges.rows, places)
     return edges
+
+
+def _contiguous(*tensors: Tensor | None) -> list[Any]:
+    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
 
 
 def _existing(like: Tensor, tensor: Tensor | None) -> Tensor:
@@ -73,236 +56,164 @@ def _existing(like: Tensor, tensor: Tensor | None) -> Tensor:
 
 
 class Kernels:
-    """The operators, each by its name: on all devices, since the engine knows them."""
+    """The operators by their names, on all devices, since the engine knows them.
+
+    Each takes its arguments as a tuple with the names of the schema.
+    """
 
     @staticmethod
-    def transpose(indptr: Tensor, indices: Tensor, sources: int) -> tuple[Tensor, Tensor, Tensor]:
-        result = _grouped(indptr, indices, sources).transposed(places=True)
+    def gather(a: Any) -> Tensor:
+        return rows_by_id(a.table.detach().contiguous(), a.ids.contiguous())
+
+    @staticmethod
+    def transpose(a: Any) -> tuple[Tensor, Tensor, Tensor]:
+        result = _edges(a, a.sources).transposed(places=True)
         assert result.places is not None
         return result.indptr, result.indices, result.places
 
     @staticmethod
-    def reduce(
-        x: Tensor, indptr: Tensor, indices: Tensor, sources: int, kind: int, ids: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def reduce(a: Any) -> tuple[Tensor, Tensor]:
         ctx: Any = _Context()
-        edges = _grouped(indptr, indices, sources)
-        result = segments._Reduce.forward(ctx, x.contiguous(), edges, kind, ids)
-        return result, _existing(indices, ctx.saved_tensors[0])
+        edges = _edges(a, a.sources)
+        result = segments._Reduce.forward(ctx, a.x.contiguous(), edges, a.kind, a.ids)
+        return result, _existing(a.indices, ctx.saved_tensors[0])
 
     @staticmethod
-    def reduce_backward(
-        grad: Tensor,
-        best: Tensor,
-        indptr: Tensor,
-        indices: Tensor,
-        transposed: list[Tensor],
-        sources: int,
-        kind: int,
-    ) -> Tensor:
-        edges = _grouped(indptr, indices, sources, transposed)
-        ctx = _Context(best, None, segments=edges, kind=kind, table=0)
-        result: Tensor = segments._Reduce.backward(ctx, grad)[0]
-        return result
+    def reduce_backward(a: Any) -> Tensor:
+        best = a.best if a.kind == MAX else None
+        return segments.gradient_of_sources(_edges(a, a.sources), a.grad, a.kind, best)
 
     @staticmethod
-    def weighted_sum(
-        x: Tensor,
-        weights: Tensor,
-        indptr: Tensor,
-        indices: Tensor,
-        sources: int,
-        ids: Tensor | None,
-    ) -> Tensor:
-        edges = _grouped(indptr, indices, sources)
-        return edges.reduce(x.contiguous(), SUM, weights.contiguous(), ids=ids)
+    def weighted_sum(a: Any) -> Tensor:
+        x, weights = _contiguous(a.x, a.weights)
+        return _edges(a, a.sources).reduce(x, SUM, weights, ids=a.ids)
 
     @staticmethod
-    def weighted_sum_backward(
-        grad: Tensor,
-        weights: Tensor,
-        indptr: Tensor,
-        indices: Tensor,
-        transposed: list[Tensor],
-        sources: int,
-    ) -> Tensor:
-        edges = _grouped(indptr, indices, sources, transposed)
-        return edges.transposed(True).reduce(grad.contiguous(), SUM, weights.contiguous())
+    def weighted_sum_backward(a: Any) -> Tensor:
+        grad, weights = _contiguous(a.grad, a.weights)
+        return _edges(a, a.sources).transposed(True).reduce(grad, SUM, weights)
 
     @staticmethod
-    def dots(
-        x: Tensor,
-        y: Tensor,
-        indptr: Tensor,
-        indices: Tensor,
-        sources: int,
-        heads: int,
-        ids: Tensor | None,
-    ) -> Tensor:
-        edges = _grouped(indptr, indices, sources)
-        return edges.dots(x.contiguous(), y.contiguous(), heads, ids)
+    def dots(a: Any) -> Tensor:
+        x, y = _contiguous(a.x, a.y)
+        return _edges(a, a.sources).dots(x, y, a.heads, a.ids)
 
     @staticmethod
-    def softmax(scores: Tensor, indptr: Tensor, indices: Tensor) -> Tensor:
-        return attention._scores(_grouped(indptr, indices, 0), scores.contiguous())
+    def softmax(a: Any) -> Tensor:
+        return attention._scores(_edges(a, 0), a.scores.contiguous())
 
     @staticmethod
-    def softmax_backward(grad: Tensor, weights: Tensor, indptr: Tensor, indices: Tensor) -> Tensor:
-        edges = _grouped(indptr, indices, 0)
-        return attention._scores(edges, weights.contiguous(), grad.contiguous())
+    def softmax_backward(a: Any) -> Tensor:
+        grad, weights = _contiguous(a.grad, a.weights)
+        return attention._scores(_edges(a, 0), weights, grad)
 
     @staticmethod
-    def attention(
-        x: Tensor,
-        source: Tensor | None,
-        target: Tensor | None,
-        edge: Tensor | None,
-        indptr: Tensor,
-        indices: Tensor,
-        slope: float,
-    ) -> tuple[Tensor, Tensor]:
+    def attention(a: Any) -> tuple[Tensor, Tensor]:
         ctx: Any = _Context()
-        edges = _grouped(indptr, indices, len(x))
-        parts = _contiguous(x, source, target, edge)
-        result: Tensor = _Attend.forward(ctx, *parts, edges, slope)
+        parts = _contiguous(a.x, a.source, a.target, a.edge)
+        result: Tensor = _Attend.forward(ctx, *parts, _edges(a, len(a.x)), a.slope)
         return result, ctx.saved_tensors[-1]
 
     @staticmethod
-    def attention_backward(
-        grad: Tensor,
-        x: Tensor,
-        source: Tensor | None,
-        target: Tensor | None,
-        edge: Tensor | None,
-        log: Tensor,
-        indptr: Tensor,
-        indices: Tensor,
-        transposed: list[Tensor],
-        slope: float,
-    ) -> tuple[Any, ...]:
-        edges = _grouped(indptr, indices, len(x), transposed)
-        ctx = _Context(*_contiguous(x, source, target, edge, log), about=(edges, slope))
-        first, *others = _Attend.backward(ctx, grad)[:4]
-        return (first, *(_existing(log, one) for one in others))
+    def attention_backward(a: Any) -> tuple[Any, ...]:
+        parts = _contiguous(a.x, a.source, a.target, a.edge, a.log)
+        ctx = _Context(*parts, about=(_edges(a, len(a.x)), a.slope))
+        first, *others = _Attend.backward(ctx, a.grad)[:4]
+        return (first, *(_existing(a.log, one) for one in others))
 
     @staticmethod
-    def edge_scores(
-        x_src: Tensor,
-        x_dst: Tensor,
-        att: Tensor,
-        edge: Tensor | None,
-        indptr: Tensor,
-        indices: Tensor,
-        slope: float,
-    ) -> Tensor:
-        edges = _grouped(indptr, indices, len(x_src))
-        parts = _contiguous(x_src, x_dst, att, edge)
-        result: Tensor = _EdgeScores.forward(_Context(), *parts, edges, slope)
+    def edge_scores(a: Any) -> Tensor:
+        parts = _contiguous(a.x_src, a.x_dst, a.att, a.edge)
+        result: Tensor = _EdgeScores.forward(_Context(), *parts, _edges(a, len(a.x_src)), a.slope)
         return result
 
     @staticmethod
-    def edge_scores_backward(
-        grad: Tensor,
-        x_src: Tensor,
-        x_dst: Tensor,
-        att: Tensor,
-        edge: Tensor | None,
-        indptr: Tensor,
-        indices: Tensor,
-        transposed: list[Tensor],
-        slope: float,
-    ) -> tuple[Any, ...]:
-        edges = _grouped(indptr, indices, len(x_src), transposed)
-        ctx = _Context(*_contiguous(x_src, x_dst, att, edge), about=(edges, slope))
-        *some, last = _EdgeScores.backward(ctx, grad)[:4]
-        return (*some, _existing(x_src, last))
+    def edge_scores_backward(a: Any) -> tuple[Any, ...]:
+        parts = _contiguous(a.x_src, a.x_dst, a.att, a.edge)
+        ctx = _Context(*parts, about=(_edges(a, len(a.x_src)), a.slope))
+        *some, last = _EdgeScores.backward(ctx, a.grad)[:4]
+        return (*some, _existing(a.x_src, last))
 
 
-def _contiguous(*tensors: Tensor | None) -> list[Any]:
-    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
+def _by_destination(a: Any, like: Tensor, width: Any) -> Tensor:
+    """A row for each destination, without values."""
+    return like.new_empty(a.indptr.shape[0] - 1, width)
 
 
-class Shapes:
-    """Fake kernels: what the operators return, without values."""
+def _like(dtype_of: Tensor, *tensors: Tensor | None) -> list[Tensor]:
+    """Tensors of the same shapes, without values, and without elements where there is none."""
+    return [dtype_of.new_empty(0 if one is None else one.shape) for one in tensors]
 
-    @staticmethod
-    def transpose(indptr: Tensor, indices: Tensor, sources: int) -> tuple[Tensor, Tensor, Tensor]:
-        edges = indices.shape[0]
-        return indptr.new_empty(sources + 1), indptr.new_empty(edges), indptr.new_empty(edges)
 
-    @staticmethod
-    def reduce(
-        x: Tensor, indptr: Tensor, indices: Tensor, sources: int, kind: int, ids: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        shape = indptr.shape[0] - 1, x.shape[1]
-        return x.new_empty(shape), indices.new_empty(shape if kind == MAX else 0)
+def _attention_shapes(a: Any) -> tuple[Tensor, Tensor]:
+    part = a.edge if a.source is None else a.source
+    return _by_destination(a, a.x, a.x.shape[1]), _by_destination(a, part, part.shape[1])
 
-    @staticmethod
-    def reduce_backward(grad: Tensor, *others: Any) -> Tensor:
-        return grad.new_empty(others[-2], grad.shape[1])
 
-    @staticmethod
-    def weighted_sum(x: Tensor, weights: Tensor, indptr: Tensor, *others: Any) -> Tensor:
-        return x.new_empty(indptr.shape[0] - 1, x.shape[1])
-
-    @staticmethod
-    def weighted_sum_backward(grad: Tensor, *others: Any) -> Tensor:
-        return grad.new_empty(others[-1], grad.shape[1])
-
-    @staticmethod
-    def dots(
-        x: Tensor, y: Tensor, indptr: Tensor, indices: Tensor, sources: int, heads: int, ids: Any
-    ) -> Tensor:
-        return x.new_empty(indices.shape[0], heads)
-
-    @staticmethod
-    def softmax(scores: Tensor, *edges: Tensor) -> Tensor:
-        return scores.new_empty(scores.shape)
-
-    softmax_backward = softmax
-
-    @staticmethod
-    def attention(
-        x: Tensor,
-        source: Tensor | None,
-        target: Tensor | None,
-        edge: Tensor | None,
-        indptr: Tensor,
-        *others: Any,
-    ) -> tuple[Tensor, Tensor]:
-        rows, part = indptr.shape[0] - 1, edge if source is None else source
-        assert part is not None
-        return x.new_empty(rows, x.shape[1]), part.new_empty(rows, part.shape[1])
-
-    @staticmethod
-    def attention_backward(
-        grad: Tensor,
-        x: Tensor,
-        source: Tensor | None,
-        target: Tensor | None,
-        edge: Tensor | None,
-        log: Tensor,
-        *others: Any,
-    ) -> tuple[Any, ...]:
-        return (
-            x.new_empty(x.shape),
-            *(log.new_empty(0 if one is None else one.shape) for one in (source, target, edge)),
+# The edges of a CSR, and grouped by their sources as ``transpose`` returns them.
+_CSR = "Tensor indptr, Tensor indices"
+_BACK = f"{_CSR}, Tensor[] transposed"
+# Each operator's schema, and its fake kernel: what it returns, without values.
+_SCHEMAS: dict[str, Callable[[Any], Any]] = {
+    "gather(Tensor table, Tensor ids) -> Tensor": (
+        lambda a: a.table.new_empty((a.ids.shape[0], *a.table.shape[1:]))
+    ),
+    f"transpose({_CSR}, SymInt sources) -> (Tensor, Tensor, Tensor)": (
+        lambda a: (a.indptr.new_empty(a.sources + 1), *_like(a.indptr, a.indices, a.indices))
+    ),
+    f"reduce(Tensor x, {_CSR}, SymInt sources, int kind, Tensor? ids) -> (Tensor, Tensor)": (
+        lambda a: (
+            _by_destination(a, a.x, a.x.shape[1]),
+            _by_destination(a, a.indices, a.x.shape[1])
+            if a.kind == MAX
+            else a.indices.new_empty(0),
         )
-
-    @staticmethod
-    def edge_scores(
-        x_src: Tensor, x_dst: Tensor, att: Tensor, edge: Any, indptr: Tensor, *others: Any
-    ) -> Tensor:
-        return att.new_empty(others[0].shape[0], att.shape[0])
-
-    @staticmethod
-    def edge_scores_backward(
-        grad: Tensor, x_src: Tensor, x_dst: Tensor, att: Tensor, edge: Tensor | None, *others: Any
-    ) -> tuple[Any, ...]:
-        return (
-            *(one.new_empty(one.shape) for one in (x_src, x_dst, att)),
-            x_src.new_empty(0 if edge is None else edge.shape),
+    ),
+    f"reduce_backward(Tensor grad, Tensor best, {_BACK}, SymInt sources, int kind) -> Tensor": (
+        lambda a: a.grad.new_empty(a.sources, a.grad.shape[1])
+    ),
+    f"weighted_sum(Tensor x, Tensor weights, {_CSR}, SymInt sources, Tensor? ids) -> Tensor": (
+        lambda a: _by_destination(a, a.x, a.x.shape[1])
+    ),
+    f"weighted_sum_backward(Tensor grad, Tensor weights, {_BACK}, SymInt sources) -> Tensor": (
+        lambda a: a.grad.new_empty(a.sources, a.grad.shape[1])
+    ),
+    f"dots(Tensor x, Tensor y, {_CSR}, SymInt sources, SymInt heads, Tensor? ids) -> Tensor": (
+        lambda a: a.x.new_empty(a.indices.shape[0], a.heads)
+    ),
+    f"softmax(Tensor scores, {_CSR}) -> Tensor": lambda a: _like(a.scores, a.scores)[0],
+    f"softmax_backward(Tensor grad, Tensor weights, {_CSR}) -> Tensor": (
+        lambda a: _like(a.grad, a.grad)[0]
+    ),
+    f"attention(Tensor x, Tensor? source, Tensor? target, Tensor? edge, {_CSR}, float slope)"
+    " -> (Tensor, Tensor)": _attention_shapes,
+    "attention_backward(Tensor grad, Tensor x, Tensor? source, Tensor? target, Tensor? edge, "
+    f"Tensor log, {_BACK}, float slope) -> (Tensor, Tensor, Tensor, Tensor)": (
+        lambda a: (*_like(a.x, a.x), *_like(a.log, a.source, a.target, a.edge))
+    ),
+    f"edge_scores(Tensor x_src, Tensor x_dst, Tensor att, Tensor? edge, {_CSR}, float slope)"
+    " -> Tensor": lambda a: a.att.new_empty(a.indices.shape[0], a.att.shape[0]),
+    "edge_scores_backward(Tensor grad, Tensor x_src, Tensor x_dst, Tensor att, Tensor? edge, "
+    f"{_BACK}, float slope) -> (Tensor, Tensor, Tensor, Tensor)": (
+        lambda a: (
+            *_like(a.x_src, a.x_src),
+            *_like(a.x_dst, a.x_dst),
+            *_like(a.att, a.att),
+            *_like(a.x_src, a.edge),
         )
+    ),
+}
+
+
+def _keep_gather(ctx: Any, inputs: Any, output: Tensor) -> None:
+    table, ids = inputs
+    ctx.save_for_backward(ids)
+    ctx.rows = table.shape[0]
+
+
+def _gather_back(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    (ids,) = ctx.saved_tensors
+    return segments._spread(grad, ids, ctx.rows), None
 
 
 def _keep_reduce(ctx: Any, inputs: Any, output: Any) -> None:
@@ -378,6 +289,7 @@ def _scores_back(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 _GRADIENTS: dict[str, tuple[Any, Any]] = {
+    "gather": (_keep_gather, _gather_back),
     "reduce": (_keep_reduce, _reduce_back),
     "weighted_sum": (_keep_weighted, _weighted_back),
     "softmax": (_keep_softmax, _softmax_back),
@@ -386,17 +298,26 @@ _GRADIENTS: dict[str, tuple[Any, Any]] = {
 }
 
 
+def _by_name(schema: str, function: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function of an operator's arguments as torch passes them."""
+    declared = schema.partition("(")[2].partition(")")[0].split(", ")
+    create: Any = namedtuple
+    arguments = create("arguments", [each.split()[-1] for each in declared])
+    return lambda *values: function(arguments(*values))
+
+
 def _register() -> Any:
     if not hasattr(torch.library, "register_autograd"):
         return None
     create: Any = torch.library.Library
     library: Any = create("pygsampler", "DEF")
-    for schema in _SCHEMAS:
+    for schema, fake in _SCHEMAS.items():
         name = schema.partition("(")[0]
+        kernel = _by_name(schema, getattr(Kernels, name))
         library.define(schema)
-        library.impl(name, getattr(Kernels, name), "CompositeExplicitAutograd")
+        library.impl(name, kernel, "CompositeExplicitAutograd")
         qualified = f"pygsampler::{name}"
-        torch.library.register_fake(qualified, getattr(Shapes, name), lib=library)
+        torch.library.register_fake(qualified, _by_name(schema, fake), lib=library)
         if name in _GRADIENTS:
             keep, back = _GRADIENTS[name]
             torch.library.register_autograd(qualified, back, setup_context=keep, lib=library)

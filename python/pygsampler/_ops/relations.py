@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -64,18 +64,10 @@ def split_by_relation(
     # A relation that is none must not become one of another row.
     known = (relations >= 0) & (relations < num_relations)
     keys = torch.where(known, rows * num_relations + relations, many).to(indices.dtype)
-    starts, _, order = _transposed(Segments(indptr, keys, many))
+    keyed = Segments(indptr, keys, many).transposed(places=True)
+    starts, order = keyed.indptr, keyed.places
+    assert order is not None
     # Edges that are padding have no place.
     order = torch.where(places < starts[-1], order, 0)
     found = indices.index_select(0, order) if edges else indices
     return Segments(starts, found, segments.sources), order
-
-
-def _transposed(keyed: Segments) -> tuple[Any, ...]:
-    if by_edge.is_compiling():
-        result: tuple[Any, ...] = torch.ops.pygsampler.transpose(
-            keyed.indptr, keyed.indices, keyed.sources
-        )
-        return result
-    made = keyed.transposed(places=True)
-    return made.indptr, made.indices, made.places

@@ -64,7 +64,7 @@ class RowTable(NamedTuple):
 
     @classmethod
     def of_features(cls, x: Features, ids: Tensor) -> tuple[RowTable, Tensor | None]:
-        """Those that ``ids`` name, where they lie; or read through a cache, and then no ids."""
+        """Returns features' table and ids, or rows read through a cache, and no ids."""
         known, place = x._known(), x._where()
         if place != _device(ids):
             raise ValueError(f"x: expected features on {ids.device}, got ones on {x.device}")
@@ -107,6 +107,10 @@ class Segments:
 
         Asked for ``places``, they say which edge each is.
         """
+        if is_compiling():
+            operator = torch.ops.pygsampler.transpose
+            starts, rows, at = operator(self.indptr, self.indices, self.sources)
+            return Segments(starts, rows, self.rows, at)
         made = self._transposed
         if made is not None and (made.places is not None or not places):
             return made
@@ -220,9 +224,7 @@ class Segments:
 class _Reduce(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, segments: Segments, kind: int, ids: Tensor | None) -> Tensor:
-        best = None
-        if kind == MAX:
-            best = _room(RowTable.of_tensor(segments.indices[:, None]), segments.rows, x.shape[1])
+        best = room_for_best(segments, kind, x.shape[1])
         ctx.save_for_backward(best, ids)
         ctx.segments, ctx.kind, ctx.table = segments, kind, len(x)
         return segments.reduce(x, kind, best=best, ids=ids)
@@ -230,21 +232,28 @@ class _Reduce(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        segments: Segments = ctx.segments
         best, ids = ctx.saved_tensors
-        grad = grad.contiguous()
-        if ctx.kind == MAX and _device(grad) < 0:
-            # What rows without edges have goes to one row more.
-            places = best.masked_fill(best < 0, segments.sources).long()
-            made = grad.new_zeros((segments.sources + 1, grad.shape[1]))
-            made = made.scatter_add_(0, places, grad)[:-1]
-        elif ctx.kind == MAX:
-            # Not by atomics, whose order is another one each time.
-            made = segments.transposed().reduce(grad, _TAKEN, best=best)
-        else:
-            degrees = segments.indptr if ctx.kind == MEAN else None
-            made = segments.transposed().reduce(grad, SUM, degrees=degrees)
+        made = gradient_of_sources(ctx.segments, grad, ctx.kind, best)
         return _spread(made, ids, ctx.table), None, None, None
+
+
+def gradient_of_sources(segments: Segments, grad: Tensor, kind: int, best: Tensor | None) -> Tensor:
+    """The gradient of the rows of sources, [sources, width], from that of a reduction of them.
+
+    ``best`` has the sources of the largest values, for ``MAX`` alone.
+    """
+    grad = grad.contiguous()
+    if kind != MAX:
+        degrees = segments.indptr if kind == MEAN else None
+        return segments.transposed().reduce(grad, SUM, degrees=degrees)
+    assert best is not None
+    if _device(grad) >= 0:
+        # Not by atomics, whose order is another one each time.
+        return segments.transposed().reduce(grad, _TAKEN, best=best)
+    # What rows without edges have goes to one row more.
+    places = best.masked_fill(best < 0, segments.sources).long()
+    made = grad.new_zeros((segments.sources + 1, grad.shape[1]))
+    return made.scatter_add_(0, places, grad)[:-1]
 
 
 class _Weighted(torch.autograd.Function):
@@ -272,7 +281,7 @@ class _Weighted(torch.autograd.Function):
 
 
 class _WeightsOfTable(torch.autograd.Function):
-    """As ``_Weighted``, of rows that have no gradient."""
+    """The weighted sum of rows that have no gradient."""
 
     @staticmethod
     def forward(
@@ -294,7 +303,7 @@ def _spread(made: Tensor, ids: Tensor | None, rows: int) -> Tensor:
     """The gradient of sources as that of a table of so many rows."""
     if ids is None:
         return made
-    return made.new_zeros((rows, made.shape[1])).index_add_(0, ids, made)
+    return made.new_zeros((rows, *made.shape[1:])).index_add_(0, ids, made)
 
 
 def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | None = None) -> Tensor:
@@ -307,9 +316,7 @@ def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | Non
         table, ids, shape = _table(x, ids)
         if not table.width:
             return torch.zeros((segments.rows, *shape), dtype=table.dtype, device=table.device)
-        best = None
-        if kind == MAX:
-            best = _room(RowTable.of_tensor(segments.indices[:, None]), segments.rows, table.width)
+        best = room_for_best(segments, kind, table.width)
         return segments.reduce(table, kind, best=best, ids=ids).reshape((segments.rows, *shape))
     flat = _flat(segments, x, ids)
     if _is_ours(flat) and is_compiling():
@@ -445,6 +452,11 @@ def _flat(segments: Segments, x: Tensor, ids: Tensor | None) -> Tensor:
     return x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
+def is_reduced_by_engine(segments: Segments, x: Tensor) -> bool:
+    """True for rows that the engine reduces; raises as ``reduce`` does for ones that do not fit."""
+    return _is_ours(_flat(segments, x, None))
+
+
 def _is_ours(x: Tensor, heads: int = 1) -> bool:
     if _device(x) >= 0 and (x.shape[1] > _MOST_WIDTH or heads > _MOST_HEADS):
         return False
@@ -481,8 +493,15 @@ def _room_for_long_rows(
     return room
 
 
+def room_for_best(segments: Segments, kind: int, width: int) -> Tensor | None:
+    """Room for the sources of the largest values, [rows, width]; None where none are looked for."""
+    if kind != MAX:
+        return None
+    return _room(RowTable.of_tensor(segments.indices[:, None]), segments.rows, width)
+
+
 def _address(ids: Tensor) -> int:
-    """Of ids that may be none, and then have no address."""
+    """Returns the address of ids, or any address of ids that are none."""
     return ids.data_ptr() or _NOTHING.data_ptr()
 
 

@@ -1,4 +1,4 @@
-"""What destinations have of their own, beside what is reduced of their in-neighbours."""
+"""Rows of destinations themselves, beside a reduction of their in-neighbors' rows."""
 
 from __future__ import annotations
 
@@ -31,13 +31,45 @@ class _Fork(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, whole: Tensor, own: Tensor) -> tuple[Tensor, None]:
-        at = ctx.at
-        # The reduction has made it for nobody else.
-        if isinstance(at, slice):
-            whole[at] += own
-        else:
-            whole.index_add_(0, at, own)
+        _add_rows(whole, ctx.at, own)
         return whole, None
+
+
+class _SelfAndReduce(torch.autograd.Function):
+    """The rows of destinations, and a reduction of all rows, with one gradient for both."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, edges: segments.Segments, kind: int, at: slice | Tensor
+    ) -> tuple[Tensor, Tensor]:
+        best = segments.room_for_best(edges, kind, x.shape[1])
+        ctx.save_for_backward(best)
+        ctx.about = edges, kind, at
+        ctx.set_materialize_grads(False)
+        return take_rows(x, at), edges.reduce(x, kind, best=best)
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, own: Tensor | None, reduced: Tensor | None
+    ) -> tuple[Tensor | None, None, None, None]:
+        edges, kind, at = ctx.about
+        made = None
+        if reduced is not None:
+            made = segments.gradient_of_sources(edges, reduced, kind, ctx.saved_tensors[0])
+        elif own is not None:
+            made = own.new_zeros((edges.sources, own.shape[1]))
+        if made is not None and own is not None:
+            _add_rows(made, at, own)
+        return made, None, None, None
+
+
+def _add_rows(whole: Tensor, at: slice | Tensor, own: Tensor) -> None:
+    """Adds rows at some places of a gradient that nobody else has."""
+    if isinstance(at, slice):
+        whole[at] += own
+    else:
+        whole.index_add_(0, at, own)
 
 
 def take_rows(x: Tensor, at: slice | Tensor) -> Tensor:
@@ -58,20 +90,23 @@ def self_and_reduce(
         raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {kind!r}")
     if of is not None:
         reduced = segments.reduce(edges, x, KINDS[kind], of)
-        return _rows(x, take_rows(of, at)), reduced
+        return rows_by_id(x, take_rows(of, at)), reduced
     if not isinstance(x, torch.Tensor):
         raise ValueError("of: expected ids for features, got None")
     # A compiler adds the gradients up by itself.
     if not (x.requires_grad and torch.is_grad_enabled()) or segments.is_compiling():
         return take_rows(x, at), segments.reduce(edges, x, KINDS[kind])
+    if x.dim() == 2 and segments.is_reduced_by_engine(edges, x):
+        both: tuple[Tensor, Tensor] = _SelfAndReduce.apply(x.contiguous(), edges, KINDS[kind], at)
+        return both
     whole, own = _Fork.apply(x, at)
     return own, segments.reduce(edges, whole, KINDS[kind])
 
 
-def _rows(x: Tensor | Features, ids: Tensor) -> Tensor:
-    """Rows by their ids; on a GPU nobody waits for them."""
+def rows_by_id(x: Tensor | Features, ids: Tensor) -> Tensor:
+    """Rows of a table by their ids; on a GPU nobody waits for them."""
     if isinstance(x, torch.Tensor):
-        if x.requires_grad or not x.is_cuda:
+        if x.requires_grad or not x.is_cuda or segments.is_compiling():
             return x.index_select(0, ids)
         x = Features.from_tensor(x)
     if not ids.is_cuda:

@@ -1,1 +1,1 @@
-"""What a sampler samples, and batches on their way."""
+"""Requests for batches, and batches that are being sampled."""

@@ -83,7 +83,7 @@ def signed_seed(seed: int) -> int:
 
 
 def worker_start(number: int) -> int:
-    """Where the batch counter goes on in this process.
+    """Returns the number at which the batch counter goes on in this process.
 
     The workers of torch's DataLoader are copies of one another, and of the workers of the epoch
     before: torch gives each a seed of its own, and the numbers start where that says.

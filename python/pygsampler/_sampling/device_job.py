@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pygsampler._sampling.engine_sampler import EngineSampler
 
-# Each batch in flight has tables of the size of the graph's vertices on the device, and what it
+# Each batch in flight has tables of the size of the graph's nodes on the device, and what it
 # works in: of large ones fewer fit.
 _MOST_AT_ONCE = 16
 # While the device makes one launch, the host prepares the next: few batches are halved for that.
@@ -57,8 +57,9 @@ class DeviceJob(SampleJob):
 
 
 class TorchJob(SampleJob):
-    """A batch in memory that torch allocates; ``result()`` gives a MiniBatch, or what else the
-    sampler makes of it.
+    """A batch in memory that torch allocates.
+
+    ``result()`` returns a MiniBatch, or another result of the sampler.
 
     The tensor belongs to torch's current stream, where it comes after all that used its memory
     before. Its size is what the engine says would do, by such batches so far; a batch that needs
@@ -196,7 +197,10 @@ class DeviceLaunch(LaunchHandle):
 
 
 class SeparateLaunches:
-    """Likewise, where seeds become ready in several streams: a launch waits for one."""
+    """Batches on a device, each with a launch of its own.
+
+    Seeds that become ready in several streams need it: a launch waits for one stream.
+    """
 
     def __init__(
         self, graph: Any, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
@@ -209,7 +213,7 @@ class SeparateLaunches:
         ]
 
     def result(self) -> list[memories.Memory]:
-        """As a launch's."""
+        """Returns the memory of each batch; BatchFailed names the first that failed."""
         made: list[memories.Memory] = []
         try:
             for job in self._jobs:
@@ -269,7 +273,7 @@ def sample_many(
 
 
 def _longest(seeds: Sequence[Any]) -> int:
-    """Of what is no array, which has an error of its own, nothing."""
+    """Returns the largest number of seeds; values that are no arrays raise errors later."""
     return max(
         (len(ids) for ids in seeds if isinstance(ids, Sized) and getattr(ids, "ndim", None) != 0),
         default=0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pygsampler._engine.pending import is_profiling, profiled
 from pygsampler._sampling.device_job import DeviceJob, TorchJob
 from pygsampler._sampling.job import PartitionedJob, SampleJob
 
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
 def dispatch(request: SampleRequest) -> SampleJob:
     """Begins a batch, by the job for its graph and for where the result is to be."""
-    graph = request.graph
+    graph, job = request.graph, SampleJob
     if graph._service is not None:
-        return PartitionedJob(request).begin()
-    if graph._device < 0:
-        return SampleJob(request).begin()
-    if request.form == "torch":
-        return TorchJob(request).begin()
-    return DeviceJob(request).begin()
+        job = PartitionedJob
+    elif graph._device >= 0:
+        job = TorchJob if request.form == "torch" else DeviceJob
+    if is_profiling():
+        with profiled("sample"):
+            return job(request).begin()
+    return job(request).begin()

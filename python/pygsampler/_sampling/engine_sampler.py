@@ -27,7 +27,7 @@ _WHOLE = 1000
 
 
 class EngineSampler(EngineHandle):
-    """What jobs need of a sampler.
+    """A sampler's handle in the engine, and the views of its results.
 
     The handle is made when it is first needed, and anew in a forked child, whose engine is another
     one.
@@ -51,7 +51,7 @@ class EngineSampler(EngineHandle):
         self._share = 0
 
     def _fields(self) -> dict[str, Any]:
-        """What the plan says beside its family."""
+        """Returns the options of the plan, without its family."""
         return {name: value for name, value in self._plan.items() if name != "family"}
 
     def _handle(self) -> int:
@@ -67,26 +67,31 @@ class EngineSampler(EngineHandle):
             return self._number
 
     def _bounded(self, other: S, share: float) -> S:
-        """``other``, made of this one and without a handle yet, whose launches take at most that
-        part of a GPU, above 0, at most 1. A seed that nobody gave stays one."""
+        """Returns ``other``, whose launches take at most the part ``share`` of a GPU, above 0 to 1.
+
+        ``other`` is a copy of this sampler that has no handle yet. If no seed was chosen here, none
+        counts as chosen there.
+        """
         other._share = max(round(share * _WHOLE), 1)
         other._numbers.is_drawn = self._numbers.is_drawn
         return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
-        """What callers get of a memory that the engine has made."""
+        """Returns the result for callers, on memory that the engine has filled."""
         raise NotImplementedError
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
-        """Likewise of a tensor on the graph's device, which the words describe."""
+        """Returns the result for callers, on a tensor on the graph's device that words describe."""
         raise NotImplementedError
 
     def _part_view(
         self, graph: Graph, region: torch.Tensor, asked: set[int]
     ) -> Callable[[Sequence[int], int, int, int], Any]:
-        """What callers get of batches that share a tensor: by words, first byte, epoch, and batch.
+        """Returns a function that makes the results of batches in one tensor.
+
+        Its arguments are the words of the batch, its first byte in the tensor, epoch, and batch.
 
         ``asked`` is what was asked of earlier batches, for samplers that make it for all at once.
         """

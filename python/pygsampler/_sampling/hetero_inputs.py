@@ -1,4 +1,4 @@
-"""What a batch of a graph with types is asked for by type, as the engine takes it: one list."""
+"""Seeds and exclusions by type of a heterogeneous batch, in one list for the engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def flatten_times(
 
 @lru_cache(maxsize=1024)
 def _called(where: str, kind: Any) -> str:
-    """What errors call the ids of a type; kept, since every batch asks."""
+    """Returns the name of a type's ids in errors; cached, since every batch needs it."""
     return f"{where}[{kind!r}]"
 
 

@@ -49,7 +49,7 @@ class HeteroPlanSampler(HeteroEngineSampler, Sampler[MiniBatch]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """As ``Sampler.launch``; TypeError for a graph without types."""
+        """Implements ``Sampler.launch``; TypeError for a homogeneous graph."""
         if not is_heterogeneous(graph):
             raise TypeError(
                 f"graph: expected a heterogeneous graph, got {describe(graph)}{self._instead}"

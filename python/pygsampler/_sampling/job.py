@@ -36,7 +36,7 @@ class SampleJob(PackedJob):
         return self._request.batch
 
     def result(self) -> Any:
-        """What the sampler makes, waiting until it is there; a second call gives the same one.
+        """Waits for the result and returns it; a second call returns the same object.
 
         Ctrl-C while waiting cancels the job and raises KeyboardInterrupt.
 

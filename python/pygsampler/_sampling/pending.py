@@ -17,7 +17,7 @@ class PendingBatch(Protocol[T_co]):
         ...
 
     def done(self) -> bool:
-        """Whether ``result()`` would return, or raise, at once."""
+        """True if ``result()`` would return, or raise, at once."""
         ...
 
     def cancel(self) -> None:
@@ -36,7 +36,7 @@ class PendingGroup(Protocol[T_co]):
         ...
 
     def done(self) -> bool:
-        """Whether ``result()`` would return at once."""
+        """True if ``result()`` would return at once."""
         ...
 
     def cancel(self) -> None:
@@ -84,7 +84,7 @@ class MappedJob(Generic[T]):
         return self._made
 
     def done(self) -> bool:
-        """Whether the other is there."""
+        """True if the other job is done."""
         return bool(self._job.done())
 
     def span(self, timeout_ms: int = -1) -> Any:

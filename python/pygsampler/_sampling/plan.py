@@ -43,7 +43,7 @@ class Plan(Mapping[str, Any]):
 
     @classmethod
     def of_document(cls, document: str) -> Plan:
-        """That of a text that a plan of this version, or an earlier one, has as its document."""
+        """Returns the plan of a document, the text of a plan of this version or an earlier one."""
         return _restored(document)
 
     def sampled_graph(self, graph: Any) -> Any:

@@ -17,7 +17,7 @@ S = TypeVar("S", bound="Sampler[Any]")
 
 
 class Sampler(ABC, Generic[T_co]):
-    """What every loader, adapter and command knows of a sampler.
+    """Base class of all samplers: the interface for loaders, adapters and commands.
 
     A sampler of your own has a ``plan`` and ``launch``, and calls ``super().__init__(seed)``. The
     rest comes from here, and ``pygsampler.torch.DataLoader``, ``pygsampler.dgl.Sampler`` and
@@ -64,7 +64,7 @@ class Sampler(ABC, Generic[T_co]):
 
     @property
     def _changes(self) -> bool:
-        """Whether a loop may change what it draws by: batches depend on when they were begun."""
+        """True if training changes what is drawn: batches depend on when they start."""
         return False
 
     def __init__(self, seed: int | None = None) -> None:
@@ -79,7 +79,10 @@ class Sampler(ABC, Generic[T_co]):
     @property
     @abstractmethod
     def plan(self) -> Hashable:
-        """What is sampled, and how, but for the seed: immutable, hashable and picklable."""
+        """The kind and the options of the sampler, without the seed: immutable and hashable.
+
+        It can be pickled.
+        """
 
     @abstractmethod
     def launch(
@@ -214,7 +217,7 @@ class Sampler(ABC, Generic[T_co]):
         exclude: Any = None,
         threads: int = 0,
     ) -> T_co:
-        """What is sampled from ``seeds``: a ``MiniBatch``, or what else the sampler makes.
+        """Samples from ``seeds``; returns a ``MiniBatch``, or another result of the sampler.
 
         Of a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
         on that device where torch uses CUDA, else the default stream), and the batch is there,
@@ -224,7 +227,7 @@ class Sampler(ABC, Generic[T_co]):
         ----------
         graph : Graph
         seeds : int32 or int64, shape [N], or a sequence of int
-            Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
+            Nodes of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
             the CPU, or on the graph's own device.
         epoch : int, optional
             0 to ``2**24 - 1``; the sampler's own by default.
@@ -244,7 +247,7 @@ class Sampler(ABC, Generic[T_co]):
         TypeError, ValueError
             For an argument of the wrong type, shape, range or device.
         IndexError
-            For a seed that is not a vertex.
+            For a seed that is not a node.
         ClosedError
             When the graph was closed.
         CudaError
@@ -270,6 +273,11 @@ class Sampler(ABC, Generic[T_co]):
         leave them as they are until the batch is done. Batches on a GPU run beside each other,
         and beside what is put into the current stream later. Wrong arguments raise here, as
         ``sample`` does for them; what fails later is raised by ``result()``.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, exclude, threads
+            As for ``sample``.
         """
         return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True)
 

@@ -35,7 +35,7 @@ class TorchLauncher:
     def of(
         cls, sampler: Any, kind: type[Any], graph: Graph, epoch: int, form: str
     ) -> TorchLauncher | None:
-        """That of a sampler of ``kind``.
+        """Returns the launcher of a sampler of the class ``kind``.
 
         None where no batches in torch's memory on a GPU are asked for, or where a subclass launches
         in a way of its own, as it then does for loaders, too.
@@ -145,7 +145,7 @@ class TorchGroup(LaunchHandle):
         return self._taken(self._failure)
 
     def done(self) -> bool:
-        """Whether ``result()`` would return at once."""
+        """True if ``result()`` would return at once."""
         self._require_own()
         return self._arrived(0)
 

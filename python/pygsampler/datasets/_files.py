@@ -38,7 +38,7 @@ def read(
 
     A row of the graph lists its edges in the order of the file, and the id of an edge is the
     number of its line, row or entry, from 0; comments, blank lines and the header do not count.
-    A file without edges is a graph without vertices, or with ``num_nodes`` of them.
+    A file without edges is a graph without nodes, or with ``num_nodes`` of them.
 
     A mapping of edge types to sources, ``types`` or a column ``relation`` gives a heterogeneous
     graph, in which ids count within a node type, and so do edges: the id of an edge is the number
@@ -69,18 +69,18 @@ def read(
         columns have no names, the first two. With edge types also a mapping of these to columns;
         columns that are called as the node types, such as ``user_id`` of "user", come first.
     num_nodes : int, optional
-        The number of vertices, where some behind the largest id have no edges. Of a heterogeneous
+        The number of nodes, where some behind the largest id have no edges. Of a heterogeneous
         graph a mapping of node types to numbers.
     undirected : bool
         Each of the E edges stands for both directions: the edges that are no self loops are also,
         in their order, the edges from E on, backwards.
     renumber : bool, optional
-        True numbers the vertices from 0 by ascending id, and ``graph.node_ids`` has the id
+        True numbers the nodes from 0 by ascending id, and ``graph.node_ids`` has the id
         of each in the file (int64, shape [num_nodes]). Ids may be names then, in columns of text
         of Parquet, Arrow and CSV, which needs pyarrow: ``graph.node_names`` has them, and
         ``graph.index_of`` finds nodes by them. False keeps the ids. None does the first
         for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second,
-        with a warning in the log ("pygsampler") where nearly all vertices are gaps. Of a
+        with a warning in the log ("pygsampler") where nearly all nodes are gaps. Of a
         heterogeneous graph True numbers each node type from 0, and None is False.
     dtype : {"int32", "int64"}, or NumPy's or torch's dtype of that name, optional
         Of the graph. Without it int32 where both columns are integers of at most 32 bits, else
@@ -148,8 +148,8 @@ def convert(
 ) -> Path:
     """Writes the graph of a file of edges to a graph file, for ``Graph.open``; returns its path.
 
-    The edges are streamed and need not fit in memory: what is held is 8 bytes for each vertex (16
-    with ``undirected``), more where vertices are numbered anew, and some 300 MB. The source is read
+    The edges are streamed and need not fit in memory: what is held is 8 bytes for each node (16
+    with ``undirected``), more where nodes are numbered anew, and some 300 MB. The source is read
     two or three times, and again for each part of the target that memory has room for. (The format
     "npz" is read as a whole.) The target is there when all of it is: after an error or Ctrl-C it is
     what it was before. A file that is there already is replaced where it is a graph file.
@@ -205,7 +205,7 @@ def snap(
 
     ``read(source, format="snap", src=0, dst=1)``, whatever the names of the file and of columns:
     numbers between blanks or tabs, an edge a line, comments behind # or %; packed with gzip or
-    not. Where the numbering has gaps, vertices are numbered from 0 and
+    not. Where the numbering has gaps, nodes are numbered from 0 and
     ``graph.file_arrays["node_ids"]`` has their ids in the file.
     """
     return read(

@@ -19,7 +19,7 @@ _PAIRS = (("src", "dst"), ("row", "col"), ("source", "target"))
 
 
 class _Edges(NamedTuple):
-    """The ends of the edges by their ids, and the number of vertices where the file says it."""
+    """The ends of the edges by their ids, and the number of nodes where the file says it."""
 
     src: Any
     dst: Any

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Facts(NamedTuple):
-    """What OGB's table says of a data set and its files do not."""
+    """Facts about a data set in OGB's table that its files do not say."""
 
     inverse: bool  # the file has one direction of each edge
     split: str
@@ -47,7 +47,7 @@ class Ogb:
     name : str
         Such as "ogbn-arxiv".
     graph : Graph
-        N vertices, E edges, int64 ids; edge e is column e of OGB's ``edge_index``. Where OGB adds
+        N nodes, E edges, int64 ids; edge e is column e of OGB's ``edge_index``. Where OGB adds
         the inverse of each edge, edges 2k and 2k + 1 are the two directions of line k.
     features : array, shape [N, D], or None
         OGB's ``node_feat``.
@@ -55,7 +55,7 @@ class Ogb:
         OGB's ``edge_feat``, to be indexed by edge ids.
     labels : array, shape [N, T], or None
     train, val, test : int64 arrays, or None
-        The vertices of the standard split. None for link prediction: ``get_edge_split`` of OGB's
+        The nodes of the standard split. None for link prediction: ``get_edge_split`` of OGB's
         loader has those edges.
     more : dict
         What else comes with the graph, such as "node_year" or "edge_weight".
@@ -137,7 +137,7 @@ def _not_homogeneous(name: str) -> str:
 
 
 def _of_object(dataset: Any) -> Ogb:
-    """What one of OGB's loaders has loaded."""
+    """Returns the data that one of OGB's loaders has loaded."""
     name = getattr(dataset, "name", None)
     if not isinstance(name, str) or not hasattr(dataset, "__getitem__"):
         raise TypeError(

@@ -16,7 +16,7 @@ _STRUCTURE = ("edge", "num-node-list", "num-edge-list", "node-label", "node-feat
 
 
 def is_heterogeneous(raw: Path) -> bool:
-    """Whether the files are those of several types of vertices or edges."""
+    """True if the files are those of several types of nodes or edges."""
     names = ("triplet-type-list.csv.gz", "edge_index_dict.npz", "num-node-dict.csv.gz")
     return any((raw / name).exists() for name in names)
 
@@ -35,7 +35,7 @@ def read(name: str, raw: Path, inverse: bool | None) -> tuple[dict[str, Any], An
 
 
 def split(folder: Path, kind: str | None) -> dict[str, Any] | None:
-    """The vertices of the three parts; None where there are no files that can be trusted.
+    """The nodes of the three parts; None where there are no files that can be trusted.
 
     Some data sets have a ``split_dict.pt`` in their place, a pickle, which could run anything.
     """

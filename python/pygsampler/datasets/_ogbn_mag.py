@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
 
 _NAME = "ogbn-mag"
-# What OGB calls arrays of vertices, and what they are called in PyG and here.
+# What OGB calls arrays of nodes, and what they are called in PyG and here.
 _ARRAYS = {"node_feat_dict": "x", "node_year": "year"}
 _PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 
@@ -67,7 +67,7 @@ def ogbn_mag(dataset: Any = None, *, root: Any = "dataset", reverse: bool = Fals
 
 
 def _of_object(dataset: Any, reverse: bool) -> Graph:
-    """What OGB's loader has loaded: dictionaries of NumPy arrays."""
+    """Returns the graph that OGB's loader has loaded: dictionaries of NumPy arrays."""
     name = getattr(dataset, "name", None)
     if not getattr(dataset, "is_hetero", False) or not hasattr(dataset, "get_idx_split"):
         shown = describe(dataset) if name is None else name

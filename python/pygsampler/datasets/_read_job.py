@@ -62,13 +62,13 @@ class _ReadJob(EngineHandle):
     _close_function: ClassVar[str] = "EdgesCancel"
 
 
-# Below this memory is of no concern, and above it only where most vertices cannot have an edge.
+# Below this memory is of no concern, and above it only where most nodes cannot have an edge.
 _MANY_NODES = 10**6
 _NODES_PER_EDGE = 20
 
 
 def warn_sparse_ids(source: str, plan: dict[str, Any], num_nodes: int, num_edges: int) -> None:
-    """A warning in the log where a single large id has made nearly all of the vertices.
+    """A warning in the log where a single large id has made nearly all of the nodes.
 
     Not where the caller has decided on the numbering.
     """

@@ -1,4 +1,4 @@
-"""What callers say of a file of edges, checked: format, columns, numbering."""
+"""Options for reading a file of edges, checked: format, columns, numbering."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def plan_of(
         "numbering": numbering,
         "bits": bits,
         "data": _data(edge_data, format),
-        # Whether the caller says which vertices there are; for Python alone.
+        # Whether the caller says which nodes there are; for Python alone.
         "decided": renumber is not None or nodes >= 0,
     }
     if mixed and format in (*TABLES, "snap"):

@@ -56,7 +56,7 @@ class HopArrays(NamedTuple):
 def hop_arrays(batch: MiniBatch) -> list[HopArrays]:
     """The blocks of a batch, outermost hop first, with one last row for each seed.
 
-    The engine samples a vertex that is twice among the seeds once. DGL's loaders hand out labels
+    The engine samples a node that is twice among the seeds once. DGL's loaders hand out labels
     by ``output_nodes``, duplicates included, so the rows of such a batch are repeated here: equal
     seeds get equal rows, in every block, since a block's destinations must be a prefix of its
     sources, which are the destinations of the block before.
@@ -92,7 +92,7 @@ def hop_arrays(batch: MiniBatch) -> list[HopArrays]:
 def _repeat(
     hop: HopArrays, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: int
 ) -> HopArrays:
-    """``hop`` with its first ``distinct`` vertices replaced by the seeds, which repeat some."""
+    """``hop`` with its first ``distinct`` nodes replaced by the seeds, which repeat some."""
     indptr, edges = select_rows(
         hop.indptr, rows_with_repeats(row_of_seed, distinct, hop.dst.numel())
     )
@@ -229,7 +229,7 @@ def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
 
 
 def _made(g: Any, hop: HopArrays | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
-    """What the sampler has made for each edge, by names that the graph does not have."""
+    """Returns what the sampler has made for each edge, by names that the graph does not have."""
     made = {} if hop.edge_weights is None else {values: hop.edge_weights}
     made.update(hop.edge_values)
     for name in made:
@@ -261,5 +261,5 @@ def _frames_on(g: Any, device: torch.device) -> SimpleNamespace:
 
 @cache
 def _metagraph() -> Any:
-    """One edge from the source type to the destination type, the same for every block."""
+    """Returns an edge from the source type to the destination type, the same for every block."""
     return graph_index.from_coo(2, [0], [1], True)

@@ -31,7 +31,7 @@ class ClusterGCNSampler(Sampler):
     The graph is cut once into ``k`` parts by METIS, which comes with pymetis, ``pip install
     pymetis``; DGL 1.1.3's own never ends on some graphs. ``sampler.sample(g,
     partition_ids)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's features: the
-    vertices of these parts, one part behind the other, and all edges of the graph among them, those
+    nodes of these parts, one part behind the other, and all edges of the graph among them, those
     between the parts too.
 
     Parameters
@@ -46,7 +46,7 @@ class ClusterGCNSampler(Sampler):
     balance_ntypes : None
         Not offered: NotImplementedError.
     balance_edges : bool
-        Parts have about as many edges into them, rather than vertices.
+        Parts have about as many edges into them, rather than nodes.
     mode : str
         ``'k-way'``, or ``'recursive'``: by halves.
     prefetch_ndata, prefetch_edata, output_device
@@ -54,7 +54,7 @@ class ClusterGCNSampler(Sampler):
 
     Notes
     -----
-    ``partition_offset`` and ``partition_node_ids`` are as DGL's: the vertices of part i are
+    ``partition_offset`` and ``partition_node_ids`` are as DGL's: the nodes of part i are
     ``partition_node_ids[partition_offset[i]:partition_offset[i + 1]]``.
 
     Raises
@@ -131,7 +131,7 @@ class ClusterGCNSampler(Sampler):
         ------
         TypeError, ValueError, IndexError
             For numbers of a wrong type or shape, that are twice there, or that are no parts; and
-            for a graph with another number of vertices.
+            for a graph with another number of nodes.
         """
         check_graph(g)
         ids = as_ids(partition_ids, "partition_ids")

@@ -29,7 +29,7 @@ class DependentBatchNumber(BatchNumber):
 
     @property
     def period(self) -> int:
-        """How many calls a period has."""
+        """The number of calls of a period."""
         return self._period
 
     @period.setter
@@ -37,19 +37,19 @@ class DependentBatchNumber(BatchNumber):
         self._period, self._under = period, []
 
     def set_seed(self, seed: int | None) -> None:
-        """As ``BatchNumber.set_seed``."""
+        """Sets the seed as ``BatchNumber.set_seed`` does."""
         super().set_seed(seed)
         self._under = []
 
     def set_epoch(self, epoch: int | None) -> None:
-        """As ``BatchNumber.set_epoch``."""
+        """Sets the epoch as ``BatchNumber.set_epoch`` does."""
         super().set_epoch(epoch)
         self._under = []
 
     def number(
         self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
     ) -> tuple[int, int]:
-        """As ``BatchNumber.of``."""
+        """Returns the number of a batch as ``BatchNumber.of`` does."""
         if self._period == 1:
             return super().number(ids, more)
         if get_worker_info() is None:

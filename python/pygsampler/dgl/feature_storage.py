@@ -56,11 +56,11 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
 
     @property
     def device(self) -> torch.device:
-        """Where the rows are read."""
+        """The device that the rows are read on."""
         return torch.device(self.features.device)
 
     def dim(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return len(self.features.shape)
 
     def fetch(
@@ -85,11 +85,11 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
         return self if features is self.features else FeatureStorage(features)
 
     def cpu(self) -> FeatureStorage:
-        """As ``to``."""
+        """Returns the rows read on the CPU, as ``to`` does."""
         return self.to("cpu")
 
     def cuda(self, **kwargs: Any) -> FeatureStorage:
-        """As ``to``, of the current device."""
+        """Returns the rows read on the current device, as ``to`` does."""
         return self.to(torch.device("cuda", torch.cuda.current_device()))
 
     def __len__(self) -> int:

@@ -1,5 +1,7 @@
-"""What is made of DGL's graphs, once for as long as they live: their CSC, or several edge types as
-one graph, and what rows draw by."""
+"""Graphs of ours made of DGL's, once for as long as these live.
+
+They are their CSC, or several edge types as one graph, and what rows draw by.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class EdgePlaces(NamedTuple):
 
 
 class _WeightedGraph(NamedTuple):
-    """What was made of weights, or of a mask, as they were at one time."""
+    """Arrays made of weights, or of a mask, as they were at one time."""
 
     arrays: tuple[weakref.ref[Any], ...]
     state: tuple[Any, ...]
@@ -56,8 +58,7 @@ class _WeightedGraph(NamedTuple):
 
 
 class _CachedGraph:
-    """What was made of one graph of DGL's, or of some of its edge types, each part when it was
-    first asked for."""
+    """Arrays made of a graph of DGL's, or of some of its edge types, when first asked for."""
 
     __slots__ = (
         "__weakref__",
@@ -89,7 +90,7 @@ class _CachedGraph:
         self.drawn: dict[tuple[Any, ...], _WeightedGraph] = {}
 
     def fits(self, index: Any) -> bool:
-        """Whether it is of that index, as its rows are now."""
+        """True if this is of that index, as its rows are now."""
         return self.index() is index and not (self.descent is not None and self.descent.is_sorted)
 
     def on_host(self) -> Graph:
@@ -115,7 +116,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     a ``g`` in page-locked host memory (``use_uva=True`` of DGL's loader, ``g.pin_memory_()``),
     any GPU.
 
-    Whatever alters edges, vertices, id type, device or formats (``add_edges``, ``remove_nodes``,
+    Whatever alters edges, nodes, id type, device or formats (``add_edges``, ``remove_nodes``,
     ``g.int()``, ``g.to``, ``g.formats``, ...) makes a new graph index, also where the DGLGraph
     object stays. So the index object is the graph's identity, and graphs that share it
     (``local_var``, ``clone``) share the result. It is forgotten with it. Two things are done in
@@ -176,7 +177,7 @@ def reverse(g: Any) -> Any:
 
 
 def edge_places(g: Any, graph: Graph) -> EdgePlaces | None:
-    """How to exclude edges of ``g`` in ``graph``, which was made of it by ``graph_of``.
+    """Returns how to exclude edges of ``g`` in ``graph``, which ``graph_of`` made of it.
 
     None where ``graph`` knows the ids of DGL: on the host, or pinned there, it does. For a CSC
     that DGL has on a GPU, the table that turns ids into places is made at first use.
@@ -337,7 +338,7 @@ def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
 def _current(
     taken: _CachedGraph, about: tuple[str, ...], arrays: list[Any], make: Callable[[Graph], Graph]
 ) -> _WeightedGraph:
-    """What was made of these arrays, anew where one of them has been written to."""
+    """Returns what was made of these arrays, anew where one of them has been written to."""
     key, state = (*about, *map(id, arrays)), tuple(map(_state, arrays))
     drawn = taken.drawn.get(key)
     if drawn is None or drawn.state != state or not _are(drawn.arrays, arrays):
@@ -359,7 +360,7 @@ def _put(host: Graph, graph: Graph) -> Graph:
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """What is another where ``array`` has been written to, or has other memory."""
+    """Returns a state that differs where ``array`` has been written to, or has other memory."""
     # Torch does not count what is written to tensors of its inference mode.
     counted = isinstance(array, torch.Tensor) and not array.is_inference()
     return (array._version, array.data_ptr()) if counted else ()

@@ -28,14 +28,14 @@ class SAINTSampler(OptionSampler, Sampler):
     """GraphSAINT in the place of ``dgl.dataloading.SAINTSampler``.
 
     ``sampler.sample(g, indices)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's
-    features: distinct vertices, and all edges among them. The vertices are, by ``mode``,
+    features: distinct nodes, and all edges among them. The nodes are, by ``mode``,
 
     - ``'node'``: ``budget`` draws, with replacement, by out-degree, which counts as 1 where
       it is 0;
     - ``'edge'``: the ends of ``budget`` draws, with replacement, of edges, u to v by
       1 / out-degree(u) + 1 / in-degree(v);
     - ``'walk'``: what walks along edges meet, ``budget`` is (walks, steps of each), from uniform
-      vertices with replacement. A walk that finds no edge stays.
+      nodes with replacement. A walk that finds no edge stays.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SAINTSampler(OptionSampler, Sampler):
 
     Notes
     -----
-    The indices that a loader gives are no vertices. With ``set_epoch`` they say which batch it is:
+    The indices that a loader gives are no nodes. With ``set_epoch`` they say which batch it is:
     the same indices give the same subgraph. The exact norms of edges and of losses are those of
     ``pygsampler.samplers.saint_node`` and ``saint_edge``.
     """
@@ -99,15 +99,15 @@ class SAINTSampler(OptionSampler, Sampler):
         self.__dict__["sampler"] = sampler
 
     def node_sampler(self, g: Any) -> torch.Tensor:
-        """The vertices of a batch of ``g`` in mode ``'node'``, ascending."""
+        """The nodes of a batch of ``g`` in mode ``'node'``, ascending."""
         return self._vertices(g)
 
     def edge_sampler(self, g: Any) -> torch.Tensor:
-        """The vertices of a batch of ``g`` in mode ``'edge'``, ascending."""
+        """The nodes of a batch of ``g`` in mode ``'edge'``, ascending."""
         return self._vertices(g)
 
     def walk_sampler(self, g: Any) -> torch.Tensor:
-        """The vertices of a batch of ``g`` in mode ``'walk'``, ascending."""
+        """The nodes of a batch of ``g`` in mode ``'walk'``, ascending."""
         return self._vertices(g)
 
     def _vertices(self, g: Any) -> torch.Tensor:
@@ -117,7 +117,7 @@ class SAINTSampler(OptionSampler, Sampler):
         return distinct
 
     def _draws_itself(self) -> bool:
-        """True if a subclass, or who assigned ``sampler``, draws the vertices."""
+        """True if a subclass, or who assigned ``sampler``, draws the nodes."""
         drawn = getattr(self.sampler, "__func__", None)
         return drawn is not getattr(SAINTSampler, f"{self._mode}_sampler")
 

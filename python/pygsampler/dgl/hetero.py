@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def is_by_type(fanouts: Any) -> bool:
-    """Whether some hop has other numbers of one edge type than of another."""
+    """True if some hop has other numbers of one edge type than of another."""
     return isinstance(fanouts, Sequence) and any(isinstance(hop, Mapping) for hop in fanouts)
 
 
@@ -146,9 +146,9 @@ def sample_hetero(
 
 
 def subgraph_of_types(g: Any, nodes: Any, exclude_eids: Any) -> Any:
-    """All edges of a heterograph among distinct vertices, but the excluded ones; where these are.
+    """All edges of a heterograph among distinct nodes, but the excluded ones; where these are.
 
-    Vertices stand in the order of ``nodes``. ValueError for one that is there twice.
+    Nodes stand in the order of ``nodes``. ValueError for one that is there twice.
     """
     by_type = nodes if isinstance(nodes, Mapping) else {g.ntypes[0]: nodes}
     for kind, ids in by_type.items():
@@ -170,7 +170,7 @@ def subgraph_of_types(g: Any, nodes: Any, exclude_eids: Any) -> Any:
 
 
 def seeds_of_types(g: Any, given: Any) -> Ids:
-    """Of each type its seeds, in the order of ``g.ntypes``."""
+    """Returns the seeds of each type, in the order of ``g.ntypes``."""
     if not isinstance(given, Mapping):
         if len(g.ntypes) > 1:
             raise TypeError(
@@ -191,8 +191,11 @@ def seeds_of_types(g: Any, given: Any) -> Ids:
 
 
 def place_of(g: Any, seeds: Ids) -> torch.device:
-    """Where a batch of such seeds is made: where ``g`` is, or for one in page-locked host memory
-    any GPU. ValueError for seeds that are elsewhere."""
+    """Returns the device on which a batch of such seeds is made.
+
+    It is that of ``g``, or for one in page-locked host memory any GPU. ValueError for seeds that
+    are elsewhere.
+    """
     places = {kind: ids.device for kind, ids in seeds.items() if len(ids)}
     for kind, place in places.items():
         check_place(g, str(g.device), place, f"seed_nodes[{kind!r}]")
@@ -231,7 +234,7 @@ class _CachedHeteroGraph(NamedTuple):
     placed: dict[tuple[str, bool], Graph]
 
     def fits(self, index: Any, arrays: dict[Any, torch.Tensor]) -> bool:
-        """Whether it is of that index, and of its rows and those arrays as they are now."""
+        """True if this is of that index, and of its rows and those arrays as they are now."""
         same = self.of() is index and self.arrays.keys() == arrays.keys()
         return (
             same
@@ -309,7 +312,7 @@ def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
 
 
 def _blocks(g: Any, batch: MiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
-    """The vertices of each type that the outermost hop needs, and DGL's blocks."""
+    """The nodes of each type that the outermost hop needs, and DGL's blocks."""
     ntypes, etypes = tuple(g.ntypes), tuple(g.canonical_etypes)
     source = batch._source
     places = {kind: place for place, kind in enumerate(source.schema.node_types)}

@@ -19,7 +19,7 @@ _NARROW = 1 << 31
 
 
 class HomogeneousIds:
-    """Where the ids of each type are in one space: those of the first type, then of the next.
+    """Ids of all types in one space: those of the first type, then of the next.
 
     ``types`` are ids of edge types of ``g``, ascending. Nodes are in the order of their types'
     ids, and edges in that of ``types``.
@@ -37,7 +37,7 @@ class HomogeneousIds:
         self.first_edge = dict(zip(self.types, first, strict=True))
 
     def graph_of(self, g: Any) -> Graph:
-        """Those edges as a graph on the CPU, whose types are the edge array ``TYPES``."""
+        """Returns the edges as a graph on the CPU, whose types are the edge array ``TYPES``."""
         wide = max(self.num_nodes, self.num_edges) >= _NARROW
         dtype = torch.int64 if wide else g.idtype
         src, dst, kinds = [], [], []

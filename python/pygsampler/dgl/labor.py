@@ -28,7 +28,7 @@ class LaborSampler(HeteroOptionSampler):
     """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
-    most its chance: a destination has ``fanout`` edges in the mean, and a batch has fewer vertices
+    most its chance: a destination has ``fanout`` edges in the mean, and a batch has fewer nodes
     than ``PGSampler``'s. ``pygsampler.LaborSampler`` says what the chances are.
 
     Blocks have ``edata["edge_weights"]``, as DGL's, where ``prob`` or ``importance_sampling`` is
@@ -46,8 +46,8 @@ class LaborSampler(HeteroOptionSampler):
         The name of an array in ``g.edata``: a finite weight >= 0 for each edge. Edges of weight 0
         are never drawn. ValueError, at the first batch, where the graph has none of that name.
     importance_sampling : int
-        i of LABOR-i, at most 16: rounds in which chances are made that have fewer vertices. -1, and
-        any negative number: rounds until the expected number of vertices hardly falls.
+        i of LABOR-i, at most 16: rounds in which chances are made that have fewer nodes. -1, and
+        any negative number: rounds until the expected number of nodes hardly falls.
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
@@ -132,7 +132,7 @@ class LaborSampler(HeteroOptionSampler):
         return own[name]
 
     def set_seed(self, random_seed: int | None = None) -> None:
-        """As ``Sampler.set_seed``, by DGL's name of the argument; ``None`` is torch's seed.
+        """Sets the seed, by DGL's name of the argument; ``None`` is torch's seed.
 
         DGL's is for the next batch alone: here it stays. Numbers follow from the seeds of a batch,
         too, so two samplers with one seed draw alike for the same seeds.

@@ -27,7 +27,7 @@ class EdgeDirection:
     edge_dir = SamplerOption("``'in'`` or ``'out'``.")
 
     def _reverses(self, g: Any) -> bool:
-        """Whether it samples ``g`` turned round."""
+        """True if the sampler samples ``g`` turned round."""
         return self.edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block
 
 

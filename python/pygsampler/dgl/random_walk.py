@@ -262,7 +262,7 @@ def pack_traces(
 
 
 def _check_prob(g: Any, prob: Any, joint: HomogeneousIds | None) -> None:
-    """As DGL, which takes one number for each edge."""
+    """Raises an error, as DGL does, unless ``prob`` has one number for each edge."""
     if array_name(prob) is None:
         return
     for etype in [g.canonical_etypes[t] for t in (joint.types if joint else (0,))]:

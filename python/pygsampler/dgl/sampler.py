@@ -57,13 +57,13 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     module says.
 
     A program that returns a subgraph gives ``(nodes, seeds, subgraph)``, as DGL's
-    ``ShaDowKHopSampler`` does: a DGLGraph whose first vertices are the seeds, a vertex for each,
-    repeated ones too. Where the seeds have no part in its vertices (``samplers.saint_node``), these
+    ``ShaDowKHopSampler`` does: a DGLGraph whose first nodes are the seeds, a node for each,
+    repeated ones too. Where the seeds have no part in its nodes (``samplers.saint_node``), these
     stand in their order, and are the output nodes as well. Where each seed has a subgraph of its
     own (``samplers.shadow_disjoint``), ``ndata["subgraph_ids"]`` has the place of each node's seed.
 
     Vectors and dense rows that a program returns by name are in ``subgraph.ndata`` where they are
-    of its vertices or of all of the graph's, and in ``blocks[-1].dstdata`` where they are of the
+    of its nodes or of all of the graph's, and in ``blocks[-1].dstdata`` where they are of the
     seeds or of all. Others, and lists, are not handed on.
 
     Parameters
@@ -150,7 +150,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         g : dgl.DGLGraph
             A homogeneous graph.
         seed_nodes : tensor, list, or dict of one node type to a tensor
-            int32 or int64 vertex ids, where ``g`` is; or on any GPU for a graph in page-locked
+            int32 or int64 node ids, where ``g`` is; or on any GPU for a graph in page-locked
             host memory (``g.pin_memory_()``), which that GPU then samples.
         exclude_eids : tensor, list, or dict of one edge type to a tensor, optional
             Ids of the edges to sample around.
@@ -160,7 +160,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         (input_nodes, output_nodes, blocks)
             ``blocks[0].srcdata[dgl.NID]``, ``seed_nodes`` as given, and one DGLBlock for each hop,
             outermost first; on the device of the seeds unless ``output_device`` says another. Of
-            a subgraph its vertices, the seeds, and one DGLGraph.
+            a subgraph its nodes, the seeds, and one DGLGraph.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         return batch_to((hops[0].src, seed_nodes, blocks), self.output_device)
 
     def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
-        """What a program returned of vertices, for the destinations of the last block."""
+        """Puts a program's results for nodes on the destinations of the last block."""
         found = extra_arrays(self._sampler, sampled, block.dstdata[NID])
         rows = dict(found.of_nodes)
         # There may be destinations that are no seeds.
@@ -231,7 +231,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             _free(g, name, subgraph.ndata)
             subgraph.ndata[name] = array
         if sampled.subgraph_ids is not None:
-            # The roots were the first vertices, so all have stayed where they were.
+            # The roots were the first nodes, so all have stayed where they were.
             if "subgraph_ids" in subgraph.ndata:
                 raise ValueError(
                     "subgraph_ids: expected a graph without ndata['subgraph_ids'], where subgraphs "
@@ -242,7 +242,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         return nodes, seed_nodes if rooted else nodes, subgraph
 
     def assign_lazy_features(self, result: Any) -> Any:
-        """What is to be prefetched, of blocks or of a subgraph."""
+        """Notes what is to be prefetched, of blocks or of a subgraph."""
         nodes, output_nodes, subgraph = result
         if not isinstance(subgraph, DGLGraph):
             # Without fanouts there is no block.
@@ -347,17 +347,17 @@ class PGSampler(HeteroOptionSampler):
     Parameters
     ----------
     fanouts : list of int, or of dict
-        In-neighbours to sample for each vertex, outermost hop first: ``fanouts[-1]`` is applied
+        In-neighbours to sample for each node, outermost hop first: ``fanouts[-1]`` is applied
         to the seeds. -1 takes all, also with ``replace=True``; 0 none.
     edge_dir : str
-        ``'in'``, or ``'out'``: out-neighbours, whose messages go to the vertices that drew them,
+        ``'in'``, or ``'out'``: out-neighbours, whose messages go to the nodes that drew them,
         in blocks as of ``dgl.reverse(g)``, with the edge ids of ``g``. DGL's own blocks of these
         have edges that no layer can use. Of a heterograph edges of a type (source, relation,
         destination) are of (destination, relation, source) in blocks; fanouts and excluded edges
         go by the types of ``g``.
     prob : str, optional
         The name of an array in ``g.edata``, of shape (E,) or (E, 1): bool, integers, float32 or
-        float64, a finite weight >= 0 for each edge. A vertex draws its edges one after another,
+        float64, a finite weight >= 0 for each edge. A node draws its edges one after another,
         each by its weight among those that are left; with ``replace=True`` among all. An edge of
         weight 0 is never drawn, not by -1 either.
     mask : str, optional
@@ -375,7 +375,7 @@ class PGSampler(HeteroOptionSampler):
         64-bit seed of the random numbers. Default: torch's, see below.
     edge_weights : str, optional
         ``"ht"``: ``block.edata["edge_weights"]`` has a factor for each edge, float32, shape (E,),
-        by which sums over the sampled edges of a vertex are, in the mean, those over all its edges:
+        by which sums over the sampled edges of a node are, in the mean, those over all its edges:
         see ``pygsampler.PGSampler``. ``g`` may not have an array of that name then.
 
     Notes
@@ -396,11 +396,11 @@ class PGSampler(HeteroOptionSampler):
     persistent workers.
 
     Duplicate seeds keep their places in ``output_nodes`` and in the last block's destinations,
-    so labels taken by ``output_nodes`` fit. Each distinct vertex is sampled once; the rows of equal
+    so labels taken by ``output_nodes`` fit. Each distinct node is sampled once; the rows of equal
     seeds are equal.
 
     Excluded edges (``exclude_eids``, as ``as_edge_prediction_sampler`` gives them) are sampled
-    around: a vertex gets ``fanout`` of its other edges where it has as many, while DGL samples
+    around: a node gets ``fanout`` of its other edges where it has as many, while DGL samples
     first and then removes, which leaves fewer. Ids that are no edges, such as -1, exclude nothing,
     as in DGL.
 

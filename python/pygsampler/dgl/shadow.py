@@ -25,14 +25,14 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
     """ShaDow (Zeng et al., 2021) in the place of ``dgl.dataloading.ShaDowKHopSampler``.
 
     A batch is ``(input_nodes, output_nodes, subgraph)``: some hops around the seeds, in each of
-    which every vertex met so far draws neighbours, and all edges of the graph among what was met.
-    The seeds are the first vertices of the DGLGraph ``subgraph``, which has ``dgl.NID``,
+    which every node met so far draws neighbours, and all edges of the graph among what was met.
+    The seeds are the first nodes of the DGLGraph ``subgraph``, which has ``dgl.NID``,
     ``dgl.EID`` and the graph's features.
 
     Parameters
     ----------
     fanouts : list of int, or of dicts of edge types to int
-        Neighbours of each vertex met so far, innermost hop last; -1 takes all. Of a heterograph
+        Neighbours of each node met so far, innermost hop last; -1 takes all. Of a heterograph
         they are of each edge type; a dict has all of them.
     replace : bool
         Draw with replacement.
@@ -49,7 +49,7 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
     Notes
     -----
     ``fanouts``, ``replace`` and ``prob`` may be assigned, and count from the next batch on. A seed
-    that is given twice has two vertices, each with the edges into it. Excluded edges are neither
+    that is given twice has two nodes, each with the edges into it. Excluded edges are neither
     drawn nor among the edges of the subgraph.
 
     Of a heterograph ``input_nodes`` and seeds are by node type, of which each seed is there once,
@@ -82,7 +82,7 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
-        """As ``Sampler.sample_blocks``; of a heterograph by types."""
+        """Samples as ``Sampler.sample_blocks`` does; a heterogeneous graph by types."""
         if not isinstance(g, DGLGraph) or not (is_typed(g) or is_by_type(self.fanouts)):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         by_type = neighbor.PGSampler(
@@ -91,7 +91,7 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
             prob=self.prob,
             seed=self._identity.seed,
         )
-        # A hop of theirs expands all vertices met so far, as ShaDow's.
+        # A hop of theirs expands all nodes met so far, as ShaDow's.
         nodes, seeds, _ = sample_hetero(by_type, self._identity, g, seed_nodes, exclude_eids)
         made = subgraph_of_types(g, nodes, exclude_eids)
         return nodes, seeds, made if self.output_device is None else made.to(self.output_device)

@@ -1,4 +1,4 @@
-"""Whether DGL has sorted the rows of a graph since they were looked at."""
+"""A check of whether DGL has sorted the rows of a graph since they were looked at."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class UnsortedWitness(NamedTuple):
 
     @property
     def is_sorted(self) -> bool:
-        """Whether the rows have been sorted."""
+        """True if the rows have been sorted."""
         before, after = self.pair.tolist()
         return bool(before <= after)
 

@@ -1,4 +1,4 @@
-"""What a call of walks on a DGL graph is: its steps, where they begin, and its random numbers."""
+"""Arguments of walks on a DGL graph: steps, first nodes, and random numbers."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class DGLValueError(DGLError, ValueError):  # type: ignore[misc]
 
 
 class DGLIndexError(DGLError, IndexError):  # type: ignore[misc]
-    """Likewise an id that is no node."""
+    """The error for an id that is no node."""
 
 
 class WalkSeed(NamedTuple):
-    """What the random numbers of a call are a function of."""
+    """The values that the random numbers of a call are a function of."""
 
     seed: int
     epoch: int
@@ -136,7 +136,7 @@ def starts_of(
 
 
 def walk_seed(ids: torch.Tensor, seed: int | None) -> WalkSeed:
-    """Those of a call with that seed, or new ones."""
+    """Returns the random numbers of a call with that seed, or new ones."""
     if seed is not None:
         return WalkSeed(resolve_seed(seed), 0, batch_number_of_ids(ids.cpu()))
     # Of torch's own generator, so that torch.manual_seed repeats calls, each differs from the one
@@ -153,7 +153,7 @@ def _sampler(kind: type[RandomWalk], seed: int, options: tuple[tuple[str, Any], 
 def walks_of(
     kind: type[RandomWalk], graph: Any, ids: torch.Tensor, numbers: WalkSeed, **options: Any
 ) -> Any:
-    """What a sampler of that kind makes in one call, in torch's tensors."""
+    """Returns what a sampler of that kind makes in one call, in torch's tensors."""
     listed = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
     sampler = _sampler(kind, numbers.seed, tuple(listed.items()))
     return engine_batch(sampler, graph, ids, numbers.epoch, numbers.batch)

@@ -1,6 +1,6 @@
 """Graphs in parts, which lie in several processes, on one machine or many.
 
-``partition`` writes a graph in parts of contiguous vertices, and ``open`` gives each process a
+``partition`` writes a graph in parts of contiguous nodes, and ``open`` gives each process a
 graph to sample, of which it has one part. ``share`` is for a graph on the GPUs of one machine.
 """
 

@@ -104,7 +104,7 @@ class HeteroDeviceRowServer(HeteroRowServer):
 
 
 class _Samplers:
-    """Those whose batches' outermost blocks are the rows of a question's hop."""
+    """The samplers whose batches have, as outermost blocks, the rows of a question's hop."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[str, int, int], PGSampler] = OrderedDict()
@@ -112,7 +112,7 @@ class _Samplers:
     def of(
         self, question: RowRequest, plan: Plan, fanouts: Callable[[], Sequence[Any]]
     ) -> PGSampler:
-        """That of a question of a plan; ``fanouts`` are its own, outermost hop first."""
+        """Returns the sampler of a question of a plan; ``fanouts`` has the outermost hop first."""
         key = question.document, question.seed, question.hop
         made = self._made.get(key)
         if made is None:

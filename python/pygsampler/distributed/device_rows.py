@@ -19,7 +19,7 @@ MOST_HOPS = 16
 class DeviceRows:
     """The rows of a part, or of a relation of one.
 
-    Those of hop h are the outermost block of a batch whose seeds are the vertices, and whose hops
+    Those of hop h are the outermost block of a batch whose seeds are the nodes, and whose hops
     before it take no edges. Rows of trees, and by time, are functions of what such a batch cannot
     be told.
     """
@@ -28,7 +28,7 @@ class DeviceRows:
         self._shard, self._edge_id_bits = shard, edge_id_bits
 
     def graph(self) -> Graph:
-        """The rows at the places of their vertices, behind empty ones, since kernels draw a row by
+        """The rows at the places of their nodes, behind empty ones, since kernels draw a row by
         its number."""
         import numpy
 
@@ -52,7 +52,7 @@ class DeviceRows:
         return places if len(places) else None
 
     def answer(self, question: RowRequest, block: Any, nodes: Array) -> memoryview:
-        """A block with the ids of vertices and edges of the whole graph, as the engine answers on
+        """A block with the ids of nodes and edges of the whole graph, as the engine answers on
         the CPU; ``nodes`` are those that its numbers are of."""
         import numpy
 

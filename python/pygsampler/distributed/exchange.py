@@ -30,12 +30,12 @@ class Exchange(ABC):
     @property
     @abstractmethod
     def rank(self) -> int:
-        """Which of the processes this is, from 0 on."""
+        """The number of this process, from 0 on."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many parts there are, each with a process that answers for it."""
+        """The number of parts, each with a process that answers for it."""
 
     @abstractmethod
     def ask(
@@ -106,13 +106,13 @@ class TorchExchange(Exchange):
 
     @property
     def size(self) -> int:
-        """How many processes the group has."""
+        """The number of processes of the group."""
         return self._group.size
 
     def ask(
         self, questions: Sequence[Message], answer: Answer, *, leaving: bool = False
     ) -> list[Message] | None:
-        """As ``Exchange.ask``; all processes of the group call it together."""
+        """Asks parts as ``Exchange.ask`` does; all processes of the group call it together."""
         group = self._group
         if group.size == 1:
             return None if leaving else [b""]

@@ -1,4 +1,4 @@
-"""``DistributedFeatures``: rows of a vertex array whose parts lie in several processes."""
+"""``DistributedFeatures``: rows of a node array whose parts lie in several processes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class DistributedFeatures(RemoteFeatures):
-    """The rows of a vertex array of a graph in parts; made by ``DistributedGraph.features``.
+    """The rows of a node array of a graph in parts; made by ``DistributedGraph.features``.
 
     ``pygsampler.torch.DataLoader(graph, ..., features={"x": graph.features("x")})`` reads the rows
-    of coming batches ahead. Each row is asked for once a batch, where its vertex lies.
+    of coming batches ahead. Each row is asked for once a batch, where its node lies.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class DistributedFeatures(RemoteFeatures):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the whole array, ``(num_nodes, ...)``."""
+        """The shape of the whole array, ``(num_nodes, ...)``."""
         return self._shape
 
     @property
@@ -74,18 +74,18 @@ class DistributedFeatures(RemoteFeatures):
 
     @property
     def cached(self) -> int:
-        """How many rows this process has of all parts, beside those of its own."""
+        """The number of rows that this process has of all parts, beside its own."""
         return len(self._hot)
 
     def cache(self, ids: Any) -> DistributedFeatures:
-        """Features that keep the rows of these vertices here, and ask for others alone.
+        """Features that keep the rows of these nodes here, and ask for others alone.
 
-        Vertices that are sampled often pay most: those that most edges lead from.
+        Nodes that are sampled often pay most: those that most edges lead from.
 
         Parameters
         ----------
         ids : int32 or int64, shape [n]
-            Any vertices; those that occur twice count once. Their rows are asked for now.
+            Any nodes; those that occur twice count once. Their rows are asked for now.
         """
         import torch
 
@@ -103,12 +103,12 @@ class DistributedFeatures(RemoteFeatures):
         Parameters
         ----------
         ids : int32 or int64, shape [n]
-            Vertices of any part.
+            Nodes of any part.
 
         Raises
         ------
         IndexError
-            For an id that is no vertex.
+            For an id that is no node.
         Error
             Where the exchange has failed.
         """
@@ -136,7 +136,7 @@ class DistributedFeatures(RemoteFeatures):
             asked = wanted[~here]
         else:
             asked = wanted
-        # The parts' first vertices lie between ids: of none, both places are the same.
+        # The parts' first nodes lie between ids: of none, both places are the same.
         cuts = torch.searchsorted(asked, self._bounds).tolist()
         questions: list[bytes] = []
         for part, (first, end) in enumerate(pairwise(cuts)):
@@ -156,7 +156,7 @@ class DistributedFeatures(RemoteFeatures):
         """``reads``, the number of calls and batches, ``rows``, and ``bytes`` by where they were.
 
         These are ``"kept"``, rows that ``cache`` has here, ``"own"``, of this process's part, and
-        ``"others"``; a vertex counts once a read.
+        ``"others"``; a node counts once a read.
         """
         reads, rows, *tiers = self._counts
         sizes = (count * self._row for count in tiers)
@@ -220,7 +220,7 @@ class PendingRemoteRows:
         return self._made
 
     def done(self) -> bool:
-        """Whether ``wait()`` would return, or raise, at once."""
+        """True if ``wait()`` would return, or raise, at once."""
         return self._fetch.rows.done()
 
     def cancel(self) -> None:

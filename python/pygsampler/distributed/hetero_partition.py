@@ -53,7 +53,7 @@ class HeteroPartition(Partition):
     relations: tuple[Partition, ...]
     """Of each of ``edge_types``, by its destinations."""
     nodes: Mapping[str, Partition]
-    """Of each type of vertices that has arrays."""
+    """Of each type of nodes that has arrays."""
 
     @classmethod
     def _in(cls, folder: Path, types: Any) -> HeteroPartition:
@@ -85,17 +85,17 @@ class HeteroPartition(Partition):
 
     @property
     def num_parts(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return self.relations[0].num_parts
 
     @property
     def num_nodes(self) -> Mapping[str, int]:
-        """How many vertices each type has, in the whole graph."""
+        """The number of nodes of each type, in the whole graph."""
         return self._counts
 
     @property
     def num_edges(self) -> Mapping[EdgeType, int]:
-        """How many edges each type has, in the whole graph."""
+        """The number of edges of each type, in the whole graph."""
         counts = (relation.num_edges for relation in self.relations)
         return dict(zip(self.edge_types, counts, strict=True))
 
@@ -153,7 +153,7 @@ Partition._write_types = staticmethod(write_types)
 
 
 def _times(graph: Graph, kind: str, names: Sequence[str]) -> dict[str, Array]:
-    """Those of the names that a type's vertices have; ValueError for one that no type's have."""
+    """Returns the named times that nodes of a type have; ValueError for one that no type has."""
     found: dict[str, Array] = {}
     for i, name in enumerate(names):
         if name in graph.ndata[kind]:

@@ -1,4 +1,4 @@
-"""What processes say to each other of rows: questions, and answers."""
+"""Messages between processes about rows: questions, and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEATURES = -1
 class RowRequest(NamedTuple):
     """Rows that a batch needs of a part, as a request for rows has them.
 
-    Or, with ``hop`` FEATURES, rows of the vertex array that ``document`` names, of ``vertices``.
+    Or, with ``hop`` FEATURES, rows of the node array that ``document`` names, of ``vertices``.
     """
 
     document: str
@@ -40,7 +40,7 @@ class RowRequest(NamedTuple):
     exclude: bytes | memoryview
 
     def message(self) -> bytes:
-        """As it is sent."""
+        """Returns the bytes that are sent."""
         document = self.document.encode()
         arrays = self.vertices, self.subgraph_ids, self.bounds, self.exclude
         sizes = [len(part) for part in arrays]
@@ -53,7 +53,7 @@ class RowRequest(NamedTuple):
 
 
 def read_requests(message: memoryview) -> Iterator[RowRequest]:
-    """Those that were sent, one behind another."""
+    """Yields the requests of a message, in the order in which they were sent."""
     at = 0
     while at < len(message):
         size, seed, hop, epoch, batch, bits, rows, *lengths = message[at : at + 8 * _FIELDS].cast(
@@ -105,7 +105,7 @@ class RowReply(NamedTuple):
         return cls(0, 0, error, memoryview(b""))
 
     def pieces(self) -> list[bytes | memoryview]:
-        """As they are sent."""
+        """Returns the bytes that are sent, in pieces."""
         part = self.error.encode() if self.error else self.rows
         return [array("q", [bool(self.error), len(part)]).tobytes(), *_padded(part)]
 
@@ -130,5 +130,5 @@ def read_replies(message: memoryview, count: int) -> list[RowReply]:
 
 
 def joined(pieces: Sequence[bytes | memoryview]) -> bytes:
-    """One message of several pieces."""
+    """Returns several pieces as a single message."""
     return b"".join(pieces)

@@ -1,4 +1,4 @@
-"""``Partition``: a graph in parts of contiguous vertices, a file each."""
+"""``Partition``: a graph in parts of contiguous nodes, a file each."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
-# What stands beside the graph of a part: ids of its edges, and arrays of its vertices.
+# What stands beside the graph of a part: ids of its edges, and arrays of its nodes.
 _EDGE_IDS, _OF_NODES, _TIMES = "ids_of_edges", "of_nodes.", "times."
 # The folder of the parts by out-edges, among the others.
 _OUT = "out"
 # The field that tells the node types and edge types of a heterogeneous graph.
 TYPED = "typed"
-# What vertices were called where they came from, as graph files have it.
+# What nodes were called where they came from, as graph files have it.
 _NODE_IDS = "node_ids"
 MOST_PARTS = 1 << 16
 
 
 class Shard:
-    """A part of a graph: the rows of the vertices ``[first, last)``.
+    """A part of a graph: the rows of the nodes ``[first, last)``.
 
-    Made by ``Partition.shard``. Vertices have the whole graph's ids.
+    Made by ``Partition.shard``. Nodes have the whole graph's ids.
     """
 
     __slots__ = (
@@ -61,13 +61,13 @@ class Shard:
     first_edge: int
     """How many edges the parts before it have."""
     graph: Graph
-    """Row i of its CSC is of vertex ``first + i``; edges are numbered by their places in it."""
+    """Row i of its CSC is of node ``first + i``; edges are numbered by their places in it."""
     edge_ids: Array | None
     """The ids of its edges in the whole graph, shape [E]; None: ``first_edge`` and what follows."""
     ndata: Mapping[str, Array]
-    """The arrays of its vertices, shape [last - first, ...]."""
+    """The arrays of its nodes, shape [last - first, ...]."""
     times: Mapping[str, Array]
-    """By the names of vertex arrays, the times of the vertices that its edges lead from, shape [E]:
+    """By the names of node arrays, the times of the nodes that its edges lead from, shape [E]:
     those that ``partition(times=)`` was told of."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Shard:
 
 
 class Partition:
-    """Where the parts of a graph are, and which vertices each has.
+    """A graph that was cut into parts: where they are, and which nodes each has.
 
     Made by ``pygsampler.distributed.partition``, or ``open`` of the folder that it has made: a
     graph file for each part, and ``partition.json``.
@@ -177,7 +177,7 @@ class Partition:
 
     @property
     def dtype(self) -> str:
-        """``"int32"`` or ``"int64"``: of ids of vertices."""
+        """``"int32"`` or ``"int64"``: of ids of nodes."""
         return str(self._about["dtype"])
 
     @property
@@ -187,12 +187,12 @@ class Partition:
 
     @property
     def has_edge_ids(self) -> bool:
-        """Whether edges have ids of their own, and not those of their places."""
+        """True if edges have ids of their own, and not those of their places."""
         return bool(self._about["edge_ids"])
 
     @property
     def bounds(self) -> tuple[int, ...]:
-        """The first vertex of each part, and the number of vertices."""
+        """The first node of each part, and the number of nodes."""
         return (*(part["first"] for part in self._about["parts"]), self.num_nodes)
 
     @property
@@ -208,7 +208,7 @@ class Partition:
 
     @property
     def times(self) -> Mapping[str, Mapping[str, Any]]:
-        """The vertex arrays whose values edges have as times, as ``arrays`` has them."""
+        """The node arrays whose values edges have as times, as ``arrays`` has them."""
         found: Mapping[str, Mapping[str, Any]] = self._about.get("times", {})
         return found
 
@@ -256,12 +256,12 @@ def partition(
     replace: bool = False,
     progress: Progress = False,
 ) -> Partition:
-    """Writes a graph in parts of contiguous vertices, which have about as many edges each.
+    """Writes a graph in parts of contiguous nodes, which have about as many edges each.
 
     Of a heterogeneous graph each relation, by its destinations, and the arrays of each node type
     are written so.
 
-    Vertices and edges keep their ids. Arrays of edges and vertices are written with the part that
+    Nodes and edges keep their ids. Arrays of edges and nodes are written with the part that
     has them. One part at a time is in memory, or none of it where the graph is mapped from a file.
 
     Parameters
@@ -271,13 +271,13 @@ def partition(
     folder : path
         Where the parts come; it must not be there.
     parts : int
-        How many: at least 1. Those beyond the number of vertices are empty.
+        How many: at least 1. Those beyond the number of nodes are empty.
     out_edges : bool
         Whether to write the out-edges, too, for walks along them: as large again. The graph by its
         out-edges is made in memory, unless the file has it.
     times : iterable of str
-        Names of vertex arrays that ``PGSampler(temporal=)`` will be told: integers or floating-
-        point numbers, shape [N]. A part gets the time of the vertex that each of its edges leads
+        Names of node arrays that ``PGSampler(temporal=)`` will be told: integers or floating-
+        point numbers, shape [N]. A part gets the time of the node that each of its edges leads
         from, since that one lies with another part.
     replace : bool
         Whether a folder of parts that is there is replaced.
@@ -321,7 +321,7 @@ def write_parts(
     out_edges: bool = False,
     of_sources: Mapping[str, Array] | None = None,
 ) -> None:
-    """Writes a graph's parts into a folder, with times of the vertices that edges lead from."""
+    """Writes a graph's parts into a folder, with times of the nodes that edges lead from."""
     about = written(graph, folder, count, progress, of_sources)
     if out_edges:
         (folder / _OUT).mkdir()
@@ -331,7 +331,7 @@ def write_parts(
 
 
 def names_of(times: Any) -> list[str]:
-    """The names of vertex arrays in ``times``; TypeError for others."""
+    """The names of node arrays in ``times``; TypeError for others."""
     if isinstance(times, str):
         raise TypeError(f"times: expected names of vertex arrays, got one name, {times!r}")
     names = list(times)
@@ -342,7 +342,7 @@ def names_of(times: Any) -> list[str]:
 
 
 def checked_times(where: str, name: str, ndata: Mapping[str, Array]) -> Array:
-    """The vertex array of that name; ValueError for one that is none of times."""
+    """The node array of that name; ValueError for one that is none of times."""
     values = ndata.get(name)
     if values is None:
         have = ", ".join(map(repr, ndata)) or "none"
@@ -380,7 +380,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
 
 
 def description(folder: Path) -> dict[str, Any]:
-    """What a folder says of its parts; OSError, ValueError where it says nothing."""
+    """Reads the description of the parts in a folder; OSError, ValueError where there is none."""
     path = folder / _ABOUT
     try:
         about = json.loads(path.read_text())
@@ -421,7 +421,7 @@ def written(
     with progress_counter(progress, graph.num_edges, "partition", " edges") as report:
         for rank in range(count):
             first, last = bounds[rank], bounds[rank + 1]
-            # Trailing vertices may have no place in indptr.
+            # Trailing nodes may have no place in indptr.
             offsets = graph.indptr[min(first, rows) : min(last, rows) + 1]
             start, end = offsets[0], offsets[-1]
             name = f"part-{rank:05d}.pgs"
@@ -472,7 +472,7 @@ def _named(graph: Graph, prefix: str) -> dict[str, Array]:
 
 
 def _part(graph: Graph, offsets: Array, start: int, end: int, ids: Array | None) -> Graph:
-    """The rows whose offsets those are, as a graph of the same vertices."""
+    """The rows whose offsets those are, as a graph of the same nodes."""
     rebased = offsets.numpy() - start
     edata = {
         name: values[start:end] if ids is None else _rows(values, ids[start:end])
@@ -489,7 +489,7 @@ def _rows(values: Array, ids: Array) -> Array:
 
 
 def _bounds(indptr: Sequence[int] | Array, num_nodes: int, count: int) -> list[int]:
-    """Where the parts begin, and the end: at the vertex where so many edges have come."""
+    """Returns where parts begin, and the end, so that each has about as many edges."""
     rows = len(indptr) - 1
     edges = indptr[rows]
     if not edges:

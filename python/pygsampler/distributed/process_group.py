@@ -146,7 +146,7 @@ class ProcessGroup:
         return columns[0], columns[1]
 
     def swap(self, messages: Sequence[Any], come: Sequence[int]) -> list[Any]:
-        """What others send here, of those sizes."""
+        """Sends messages to the others and returns theirs, of the sizes ``come``."""
         import torch
 
         from pygsampler._engine.memory import buffer_view
@@ -167,7 +167,7 @@ class ProcessGroup:
         return views
 
     def gather(self, mine: Any) -> list[Any]:
-        """What each process has, of what JSON writes: tuples come as lists."""
+        """Returns the values of all processes, sent as JSON: tuples come as lists."""
         message = json.dumps(mine).encode()
         come, _ = self.sizes([len(message)] * self.size, 0)
         return [json.loads(bytes(one)) for one in self.swap([message] * self.size, come)]

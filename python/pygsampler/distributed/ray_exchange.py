@@ -10,7 +10,7 @@ from pygsampler.distributed.exchange import Answer, Exchange, Message
 
 
 class PartActor:
-    """What an actor of Ray is: it has a part, and answers for it."""
+    """An actor of Ray that has a part, and answers for it."""
 
     def __init__(self, path: str, part: int, device: Any = "cpu") -> None:
         from pygsampler._arrays import devices
@@ -99,13 +99,13 @@ class RayExchange(Exchange):
 
     @property
     def size(self) -> int:
-        """How many actors there are."""
+        """The number of actors."""
         return len(self.actors)
 
     def ask(
         self, questions: Sequence[Message], answer: Answer, *, leaving: bool = False
     ) -> list[Message] | None:
-        """As ``Exchange.ask``; nobody else has to call it."""
+        """Asks parts as ``Exchange.ask`` does; nobody else has to call it."""
         ray = _ray()
         asked = {part: question for part, question in enumerate(questions) if len(question)}
         self.busy = bool(asked)

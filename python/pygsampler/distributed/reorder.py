@@ -1,4 +1,4 @@
-"""``reorder``: other numbers for the vertices, so that neighbours have near ones."""
+"""``reorder``: other numbers for the nodes, so that neighbours have near ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _WAYS = ("rcm", "metis")
 
 
 def reorder(graph: Graph, by: str, *, parts: int = 1, seed: int = 0) -> Graph:
-    """A graph whose vertices are numbered anew, so that parts of it have fewer edges between them.
+    """A graph whose nodes are numbered anew, so that parts of it have fewer edges between them.
 
-    Parts are of contiguous vertices: whether these know each other is a matter of their order. The
+    Parts are of contiguous nodes: whether these know each other is a matter of their order. The
     samples of the new graph are its own: they differ from those of ``graph`` by more than names.
 
     Parameters
@@ -39,8 +39,8 @@ def reorder(graph: Graph, by: str, *, parts: int = 1, seed: int = 0) -> Graph:
     Returns
     -------
     Graph
-        With arrays ``arrays["node_ids"]``, the id that each vertex had (its own ``node_ids`` where
-        ``graph`` has some), and the arrays of edges and vertices of ``graph``.
+        With arrays ``arrays["node_ids"]``, the id that each node had (its own ``node_ids`` where
+        ``graph`` has some), and the arrays of edges and nodes of ``graph``.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _cuthill_mckee(graph: Graph) -> npt.NDArray[np.int64]:
 
 
 def _whole_rows(graph: Graph) -> npt.NDArray[np.int64]:
-    """Where each vertex's row begins, trailing ones included."""
+    """Returns where each node's row begins, trailing rows included."""
     import numpy as np
 
     indptr = np.asarray(graph.indptr.numpy(), np.int64)
@@ -95,7 +95,7 @@ def _whole_rows(graph: Graph) -> npt.NDArray[np.int64]:
 
 
 def _renumbered(graph: Graph, order: npt.NDArray[np.int64]) -> Graph:
-    """The graph whose vertex i is ``order[i]`` of this one. Rows keep the order of their edges."""
+    """The graph whose node i is ``order[i]`` of this one. Rows keep the order of their edges."""
     import numpy as np
 
     indptr = _whole_rows(graph)

@@ -53,7 +53,7 @@ class RowServerBase:
             return RowReply.failed(f"{type(error).__name__}: {error}")
 
     def _values(self, question: RowRequest) -> memoryview:
-        """Rows of an array of this part's vertices."""
+        """Rows of an array of this part's nodes."""
         table = self._tables.get(question.document)
         if table is None:
             table = self._tables[question.document] = self._table(question.document)
@@ -206,7 +206,7 @@ class RowServer(RowServerBase):
 
 
 def along_out_edges(plan: Plan) -> bool:
-    """Whether a plan's rows are those of out-edges."""
+    """True if a plan's rows are those of out-edges."""
     return plan["family"] == "walk" and bool(plan["direction"] == "out")
 
 

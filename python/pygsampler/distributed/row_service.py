@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("pygsampler.distributed")
 
-# Words that say what a question asks, before where each part's vertices begin; as in Go.
+# Words that say what a question asks, before where each part's nodes begin; as in Go.
 _ASK_WORDS = 5
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000
@@ -38,14 +38,14 @@ _IDLE, _LONGEST_IDLE = 0.0002, 0.005
 
 
 class RowFetch:
-    """Rows of a vertex array on their way: for each part, in order, numbers of its own rows."""
+    """Rows of a node array on their way: for each part, in order, numbers of its own rows."""
 
     def __init__(self, name: str, bits: int, ids: Sequence[bytes]) -> None:
         self.name, self.bits, self.ids = name, bits, ids
         self.rows: Future[list[memoryview]] = Future()
 
     def questions(self) -> Iterator[tuple[int, RowRequest]]:
-        """What is asked of which part."""
+        """Yields the parts that are asked, each with its question."""
         for part, ids in enumerate(self.ids):
             if ids:
                 count = len(ids) // (self.bits // 8)
@@ -111,7 +111,7 @@ class RowService:
 
     @property
     def part(self) -> int | None:
-        """Which part this process has; None: none."""
+        """The part that this process has, or None."""
         return None if self._owner is None else self._exchange.rank
 
     # ---- what samplers ask of it ---------------------------------------------------------------
@@ -134,7 +134,7 @@ class RowService:
                 )
 
     def _about(self, kind: str, name: str) -> Any:
-        """What is known of the edge array of that name."""
+        """Returns the facts about the edge array of that name."""
         if name not in self._arrays:
             have = ", ".join(map(repr, self._arrays)) or "none"
             raise ValueError(
@@ -143,7 +143,7 @@ class RowService:
         return self._arrays[name]
 
     def bounds_of(self, plan: Plan) -> array[int]:
-        """Where the parts begin whose rows a plan reads; ValueError where there are none."""
+        """Returns where parts begin whose rows a plan reads; ValueError where there are none."""
         if not along_out_edges(plan):
             return self.bounds
         if not self._out_bounds:
@@ -190,7 +190,7 @@ class RowService:
         return self
 
     def fetch(self, fetch: RowFetch) -> None:
-        """Brings rows of a vertex array."""
+        """Brings rows of a node array."""
         self.check_open()
         with self._wake:
             self._fetches.append(fetch)
@@ -269,7 +269,7 @@ class RowService:
             return self._leaving and not (self._new or self._jobs or self._fetches)
 
     def _questions(self) -> _Round:
-        """What is asked of each part, and by whom: for each job which parts it asks."""
+        """Returns the questions of all jobs by part, and for each job which parts it asks."""
         with self._wake:
             self._jobs += self._new
             fetches = self._flying = self._fetches

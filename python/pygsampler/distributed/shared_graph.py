@@ -178,7 +178,7 @@ def _names(prob: Any, host: Relation) -> list[str]:
 
 
 def _outline(host: Relation) -> tuple[Any, ...]:
-    """What tells one graph from another, without reading all of it."""
+    """Returns facts that tell one graph from another, without reading all of it."""
     sums = [_ends(part) for part in host._open()[:3] if part is not None]
     return host.num_nodes, host.num_edges, host.dtype, sums
 
@@ -237,7 +237,7 @@ class _ProcessDeviceGroup:
             return found[2]
 
     def pieces(self, values: Array) -> list[ArrayPiece]:
-        """How an array of the CPU's was cut."""
+        """Returns how an array of the CPU's was cut."""
         return self._made[id(values)][1]
 
     def _put(
@@ -305,7 +305,7 @@ class _DescriptorChannel:
         self._group.close()
 
     def gather(self, mine: Any) -> list[Any]:
-        """What each process has."""
+        """Returns the values of all processes."""
         return self._group.gather(mine)
 
     def same(self, what: str, mine: Callable[[], object]) -> None:
@@ -410,7 +410,7 @@ class _DescriptorChannel:
                 os.close(descriptor)
 
     def _open_door(self, stack: ExitStack) -> tuple[str, socket.socket]:
-        """Where this process can be called, and the socket that listens there."""
+        """Opens a socket, and returns the address by which this process can be called, and it."""
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pygsampler-"))
         path = str(Path(folder) / "share")
         door = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
@@ -440,7 +440,7 @@ class _DescriptorChannel:
 
 
 def _machine() -> str:
-    """What tells one machine from another."""
+    """Returns a text that tells this machine from others."""
     with suppress(OSError):
         return _BOOT.read_text().strip()
     return socket.gethostname()

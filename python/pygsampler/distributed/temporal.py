@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class PartitionTimes(NamedTuple):
-    """Of which relations the edges have times, and what a seed's has to be like."""
+    """The relations whose edges have times, and the kind of time that a seed needs."""
 
     name: str
     float: bool
@@ -25,10 +25,10 @@ def times_of(
     nodes: Collection[str],
     name: str,
 ) -> PartitionTimes:
-    """The times of that name, of edges or of the vertices that they lead from.
+    """The times of that name, of edges or of the nodes that they lead from.
 
-    ``sources`` are the names of the arrays of those vertices, for each relation, and ``nodes``
-    those of all vertices. ValueError where there are none, or no part has them.
+    ``sources`` are the names of the arrays of those nodes, for each relation, and ``nodes``
+    those of all nodes. ValueError where there are none, or no part has them.
     """
     edges = [relation.arrays["edges"] for relation in relations]
     of_edges = any(name in arrays for arrays in edges)

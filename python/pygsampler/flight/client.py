@@ -101,8 +101,10 @@ class Client:
             raise ValueError(f"location: expected an address, got {location!r}: {error}") from None
 
     def about(self) -> dict[str, Any]:
-        """What is served: ``num_nodes``, ``num_edges`` (by type, of a graph with types), ``dtype``,
-        ``edge_types`` and the limits, as the server's arguments are called.
+        """Facts about the server's graph, under the names of its arguments.
+
+        They are ``num_nodes``, ``num_edges`` (by type, of a heterogeneous graph), ``dtype``,
+        ``edge_types`` and the limits.
 
         Raises
         ------
@@ -128,7 +130,7 @@ class Client:
         exclude: Any = None,
         seed_time: Any = None,
     ) -> Any:
-        """What ``sampler.sample`` gives of the server's graph: the same arrays, byte for byte.
+        """Samples the server's graph as ``sampler.sample`` does: the same arrays, byte for byte.
 
         Parameters
         ----------
@@ -174,14 +176,14 @@ class Client:
         epoch: int | None = None,
         prefetch: int = 4,
     ) -> Generator[Any, None, None]:
-        """As ``pygsampler.stream``: batches of all seeds of a graph without types, some ahead.
+        """Streams batches of all seeds of a homogeneous graph, as ``pygsampler.stream`` does.
 
         Parameters
         ----------
         sampler : Sampler
             As that of ``sample``.
         seeds : int32 or int64, shape [N], optional
-            Default: all vertices.
+            Default: all nodes.
         batch_size, shuffle, epoch
             As those of ``pygsampler.stream``, whose batches these are.
         prefetch : int

@@ -1,4 +1,4 @@
-"""What goes wrong on the one side, as it is told and raised on the other."""
+"""Errors of one side, as they are told and raised on the other."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _flight(kind: str, text: str) -> Exception:
 
 
 def busy(limit: int) -> Exception:
-    """One more request than may be answered at once."""
+    """Returns the error for one more request than may be answered at once."""
     text = f"server: expected at most {limit} requests at once, got one more; ask again"
     error: Exception = flight.FlightUnavailableError(text, json.dumps(["busy", text]).encode())
     return error
@@ -71,12 +71,12 @@ def denied(text: str) -> Exception:
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether the same request may be answered later."""
+    """True if the same request may be answered later."""
     return _said(error)[0] == "busy"
 
 
 def decode_error(error: Exception, location: str) -> Exception:
-    """What the client raises for an error of Flight's."""
+    """Returns the exception that the client raises for an error of Flight's."""
     kind, text = _said(error)
     if kind == "token":
         return PermissionError(text)
@@ -89,7 +89,7 @@ def decode_error(error: Exception, location: str) -> Exception:
 
 
 def _said(error: Any) -> tuple[str, str]:
-    """What the server says that it was."""
+    """Returns the error's class and text, as the server says them."""
     try:
         kind, text = json.loads(error.extra_info)
     except (AttributeError, TypeError, ValueError):

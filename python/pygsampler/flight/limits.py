@@ -13,7 +13,7 @@ _MOST_BYTES = (1 << 31) - (1 << 20)
 
 
 class Limits(NamedTuple):
-    """What a request may have at most, and how many may be answered at once."""
+    """Limits of a request, and of how many may be answered at once."""
 
     seeds: int
     edges: int
@@ -44,7 +44,7 @@ class Limits(NamedTuple):
 
 
 class Most:
-    """How many edges plans draw of a graph at worst."""
+    """The most edges that plans draw of a graph."""
 
     def __init__(self, graph: Any) -> None:
         self._graphs = list(graph._relations().values())
@@ -84,7 +84,10 @@ class Most:
         return self._tree(plan, seeds)
 
     def _tree(self, plan: Plan, seeds: int) -> int:
-        """Of hops. Where vertices are shared and drawn once, no hop has more than all edges."""
+        """Bounds the edges of hops.
+
+        Where nodes are shared and drawn once, no hop has more than all.
+        """
         own = plan["family"] == "temporal" or plan.get("time") is not None or plan["disjoint"]
         repeats = own or plan["replace"]
         found: int = 0
@@ -97,7 +100,7 @@ class Most:
         return found
 
     def _fanout(self, plan: Plan, hop: Any, repeats: bool) -> int:
-        """How many edges a vertex draws: of all relations together."""
+        """Returns how many edges a node draws: of all relations together."""
         default = plan.get("default_fanout")
         numbers: list[int] = list(hop.values()) if isinstance(hop, dict) else [hop]
         if len(numbers) < len(self._graphs):

@@ -1,7 +1,7 @@
 """Results of samplers as Arrow record batches, and back.
 
 A result is a schema and record batches of one row. Each is a part of the result: the batch, a
-block, vertices of a type, walks. Arrays are lists, so that those of a part may differ in length;
+block, nodes of a type, walks. Arrays are lists, so that those of a part may differ in length;
 they are views of the result's memory where it is, and one copy where it arrives.
 docs/guide/flight.md has the form for clients in other languages.
 """
@@ -115,7 +115,7 @@ class SentResult:
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes the arrays have."""
+        """The number of bytes of the arrays."""
         return sum(
             values.length * _width(values.dtype) for part in self._parts for values in part.values
         )
@@ -178,7 +178,7 @@ def decode_result(schema: Any, batches: Iterable[Any]) -> Any:
 
 
 def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
-    """Where a result begins, the words that describe it, and the names that they go by."""
+    """Returns where a result begins, the words that describe it, and its arrays' names."""
     if isinstance(result, MiniBatch):
         source, schema = result._source, result._schema
         if schema is None:
@@ -209,7 +209,7 @@ def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
 
 
 def _about(schema: Any) -> dict[str, Any]:
-    """What the metadata say, with all that they have to have."""
+    """Returns the metadata, with all that they have to have."""
     try:
         about = json.loads((schema.metadata or {})[KEY])
         if about["version"] != VERSION:
@@ -231,7 +231,7 @@ def _about(schema: Any) -> dict[str, Any]:
 
 
 def _name(given: Any) -> str | EdgeValueName:
-    """What an array beside the blocks is called, or with a number before it one of a block's."""
+    """Returns the name of an array beside the blocks, or with a number before it of a block's."""
     if isinstance(given, str):
         return given
     block, name = given

@@ -73,7 +73,7 @@ class Server:
         Seeds of a request at most.
     max_edges : int
         Edges that a plan may draw at worst, which bounds the memory while a batch is made: from
-        seeds and fanouts, where -1 is all edges of the graph, or of the vertex that has most.
+        seeds and fanouts, where -1 is all edges of the graph, or of the node that has most.
     max_bytes : int
         Bytes of a result at most, below 2 GiB.
     max_requests : int, optional
@@ -148,7 +148,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that the server listens on."""
         port: int = self._flight.port
         return port
 
@@ -189,7 +189,7 @@ class Server:
 
 
 class _ResultBuilder:
-    """What requests are answered with, of one graph."""
+    """The builder of answers to requests for a graph."""
 
     def __init__(self, graph: Any, limits: Limits, programs: bool) -> None:
         self.graph, self.limits, self._programs = graph, limits, programs
@@ -211,7 +211,7 @@ class _ResultBuilder:
         return RequestSlot(self._free)
 
     def about(self) -> dict[str, Any]:
-        """What is served, for clients."""
+        """Describes the graph that is served, for clients."""
         graph = self.graph
         typed = is_heterogeneous(graph)
         edges = (
@@ -228,7 +228,7 @@ class _ResultBuilder:
         }
 
     def result(self, ticket: Ticket) -> SentResult:
-        """What a ticket asks for."""
+        """Returns the result that a ticket asks for."""
         self.limits.check_seeds(ticket.num_seeds)
         plan = ticket.plan
         if plan["family"] == "program" and not self._programs:

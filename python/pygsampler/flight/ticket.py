@@ -77,7 +77,7 @@ class Ticket(NamedTuple):
         seed_time: Any,
         exclude: Any,
     ) -> Ticket:
-        """Of what a caller passes; TypeError or ValueError as a sampler here would say."""
+        """Returns a caller's request as a ticket; errors are those of a sampler here."""
         return cls(
             plan,
             seed,
@@ -121,7 +121,7 @@ class Ticket(NamedTuple):
 
     @classmethod
     def read(cls, text: bytes, rows: Any = None) -> Ticket:
-        """Of what came from elsewhere; TypeError or ValueError says what is wrong with it."""
+        """Reads a ticket from elsewhere; TypeError or ValueError says what is wrong with it."""
         try:
             about = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -165,7 +165,7 @@ class Ticket(NamedTuple):
 
     @property
     def num_seeds(self) -> int:
-        """How many there are, of all types."""
+        """The number of seeds, of all types."""
         lists = self.seeds.values() if isinstance(self.seeds, dict) else [self.seeds]
         return sum(map(len, lists))
 
@@ -223,7 +223,7 @@ def _numbers(given: Any, where: str) -> Any:
 
 
 def _dtypes(given: Any) -> Any:
-    """What of a ticket's times were dates or spans, by type where they are; None: none were."""
+    """Returns the kinds of a ticket's times, by type where they are; None if none were dates."""
     if isinstance(given, Mapping):
         found = {name: _dtypes(each) for name, each in given.items()}
         return {name: dtype for name, dtype in found.items() if dtype} or None
@@ -240,7 +240,7 @@ def _numbers_of(given: Any) -> Any:
 def _kept(
     rows: list[dict[str, Any]], name: str, lists: Iterable[tuple[Any, Any]]
 ) -> Iterable[tuple[str, Any]]:
-    """What of lists by type stays in the JSON; the long ones become rows."""
+    """Returns the lists by type that stay in the JSON; the long ones become rows."""
     for kind, values in lists:
         if not isinstance(values, array):
             yield name if kind is None else kind, values
@@ -292,7 +292,7 @@ def _shown(schema: Any) -> str:
 
 
 def _joined(given: Any, name: str, lists: dict[tuple[str, Any], Any]) -> Any:
-    """What the JSON and the arrays have under a name; what was found is taken out."""
+    """Takes a name's values out of the JSON and the arrays, and returns them."""
     kinds = [kind for found, kind in lists if found == name]
     of_arrays = {kind: lists.pop((name, kind)) for kind in kinds}
     if None in of_arrays:
@@ -314,7 +314,7 @@ def _joined(given: Any, name: str, lists: dict[tuple[str, Any], Any]) -> Any:
 
 
 def _dates(given: Any) -> dict[str, Any]:
-    """What of a ticket that came from elsewhere was dates or spans, by its fields."""
+    """Returns which fields of a ticket from elsewhere were dates or spans."""
     if given is None:
         return {}
     if not isinstance(given, dict):

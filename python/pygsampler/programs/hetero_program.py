@@ -97,7 +97,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
         return joint.graph, homogeneous_ids(seeds, graph, joint)
 
     def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """As ``Program.explain``, of the relations put together.
+        """Explains the relations put together, as ``Program.explain`` does.
 
         Batches are measured of vertices at equal distances among all types.
         """
@@ -117,7 +117,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[MiniBatch]:
-        """As ``Sampler.launch``; ``exclude`` is a mapping of the program's relations to ids."""
+        """Starts a batch as ``Sampler.launch`` does; ``exclude`` maps relations to ids."""
         joint = self._joint(graph)
         without = None
         if exclude is not None:

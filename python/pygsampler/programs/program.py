@@ -262,7 +262,7 @@ class ProgramFunction:
         raise AttributeError(name)
 
     def _remedy(self) -> str:
-        """What makes a sampler, for those who have the function in its place."""
+        """Advice on how to make a sampler, for those who have the function in its place."""
         known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
         return f"which {self._name}({known}) makes"
 
@@ -326,7 +326,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     @property
     def name(self) -> str:
-        """What its function is called."""
+        """The name of the program's function."""
         return self._name
 
     @property
@@ -361,7 +361,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     @property
     def version(self) -> int:
-        """How often ``update`` has changed the inputs."""
+        """The number of times that ``update`` has changed the inputs."""
         return self._version
 
     @property
@@ -503,7 +503,7 @@ class Program(EngineSampler, Sampler[Any]):
         epoch: int = 0,
         batches: int = 10,
     ) -> Profile:
-        """Where the time of batches goes, operator by operator, measured.
+        """Measures where the time of batches goes, operator by operator.
 
         The batches are made by the program itself, even where it is one of PGSampler's. What is
         made once for a graph or a device is made before the clock starts.
@@ -549,7 +549,7 @@ class Program(EngineSampler, Sampler[Any]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> SampleJob:
-        """As ``Sampler.launch``.
+        """Starts a batch as ``Sampler.launch`` does.
 
         Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``, nor in what is drawn from A; A
         itself, and what is made of it alone, has all. ValueError for programs that walk.
@@ -574,7 +574,7 @@ class Program(EngineSampler, Sampler[Any]):
         return job
 
     def _whole_rows(self) -> Plan:
-        """What a graph in parts is asked for: rows, and of their edges the arrays that it reads."""
+        """Returns the plan that asks a graph in parts for rows and the edge arrays it reads."""
         edges, _ = self.array_names
         return Plan(family="rows", arrays=sorted(edges))
 

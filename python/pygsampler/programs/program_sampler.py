@@ -48,13 +48,13 @@ class ProgramSampler(Sampler[T_co]):
 
     @property
     def plan(self) -> Hashable:
-        """That of the program: immutable, hashable, and picklable."""
+        """The program's plan: immutable, hashable, and picklable."""
         plan: Hashable = self._program.plan
         return plan
 
     @property
     def name(self) -> str:
-        """What the program's function is called."""
+        """The name of the program's function."""
         name: str = self._program.name
         return name
 
@@ -78,28 +78,28 @@ class ProgramSampler(Sampler[T_co]):
         return self._of(self._program.with_gpu_share(share))
 
     def explain(self, graph: Any, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """As ``Program.explain``, of the graph that the program samples."""
+        """Explains the program on the graph that it samples, as ``Program.explain`` does."""
         text: Explanation = self._program.explain(self._graph(graph), seeds, batches=batches)
         return text
 
     def profile(self, graph: Any, seeds: Any, *, epoch: int = 0, batches: int = 10) -> Profile:
-        """As ``Program.profile``, of seeds as ``sample`` takes them."""
+        """Measures seeds as ``sample`` takes them, as ``Program.profile`` does."""
         about = self._given(graph, seeds)
         found: Profile = self._program.profile(*about, epoch=epoch, batches=batches)
         return found
 
     def tuned(self: S, graph: Any, seeds: Any, *, epoch: int = 0, batches: int = 5) -> S:
-        """As ``Program.tuned``, of seeds as ``sample`` takes them."""
+        """Tunes for seeds as ``sample`` takes them, as ``Program.tuned`` does."""
         about = self._given(graph, seeds)
         return self._of(self._program.tuned(*about, epoch=epoch, batches=batches))
 
 
 class ProgramSamplerWithInputs(ProgramSampler[T_co]):
-    """One whose program may read tensors that change from batch to batch."""
+    """A program sampler that may read tensors that change from batch to batch."""
 
     @property
     def version(self) -> int:
-        """How often ``update`` has changed the inputs."""
+        """The number of times that ``update`` has changed the inputs."""
         version: int = self._program.version
         return version
 
@@ -114,6 +114,6 @@ class ProgramSamplerWithInputs(ProgramSampler[T_co]):
         return inputs
 
     def update(self, **tensors: Any) -> int:
-        """As ``Program.update``: changes inputs from the next batch on, and gives the version."""
+        """Changes inputs from the next batch on, as ``Program.update``; returns the version."""
         version: int = self._program.update(**tensors)
         return version

@@ -51,7 +51,7 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
         return self._walk.sampled_graph(graph)
 
     def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """As ``Program.explain``, of the program that makes a list of the walks' vertices."""
+        """Explains the program of the walks' nodes, as ``Program.explain`` does."""
         text = super().explain(graph, seeds, batches=batches)
         return Explanation(f"walks, made by {self._walk!r}\n{text}")
 
@@ -67,7 +67,7 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Walks[Any]]:
-        """As ``RandomWalk.launch``."""
+        """Starts walks as ``RandomWalk.launch`` does."""
         return self._walk.launch(
             graph,
             seeds,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class NodeRequest(NamedTuple):
-    """What a batch around nodes is asked for by, once it was checked."""
+    """A request for a batch around nodes, once it was checked."""
 
     inputs: NodeSamplerInput
     seeds: Any
@@ -62,11 +62,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     are grouped by hop, and each has the place of its source among the nodes.
 
     A batch of a program that returns a subgraph has a node for each seed first, repeated ones too,
-    then its other vertices. Where the seeds have no part in these (``samplers.saint_node``), they
+    then its other nodes. Where the seeds have no part in these (``samplers.saint_node``), they
     stand in their order, all of them count for ``batch_size``, and ``input_id`` is their ids.
 
     Vectors and dense rows that a program returns by name are attributes of the batches of this
-    module's loaders: a row for each node of those of all vertices or of a subgraph's, one for each
+    module's loaders: a row for each node of those of all nodes or of a subgraph's, one for each
     input of those of the seeds. Others, and lists, are not handed on, nor are any for links.
 
     Parameters
@@ -139,7 +139,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def disjoint(self) -> bool:
-        """Whether each seed has a tree of its own."""
+        """True if each seed has a tree of its own."""
         return bool(getattr(self._sampler, "disjoint", False))
 
     @property
@@ -178,7 +178,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def device(self) -> str:
-        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        """The device that it samples on: ``"cpu"`` or, for one, ``"cuda:0"``."""
         device: str = self._graph.device
         return device
 
@@ -244,7 +244,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return self._sample_links(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
     def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
-        """What ``sample_from_nodes`` is asked for, or an error."""
+        """Returns what ``sample_from_nodes`` is asked for, or raises an error."""
         inputs = NodeSamplerInput.cast(index)
         options.check_inputs(inputs, "input_time", more, self._is_temporal)
         seeds = options.ids(inputs.node, "input_nodes")
@@ -348,7 +348,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return kept[0] if kept else None
 
     def _result(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
-        """What the engine makes of these seeds."""
+        """Returns what the engine makes of these seeds."""
         self._take_seed()
         return self._beginning.result(
             partial(self._launched, seeds, identity, times),
@@ -482,7 +482,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return out
 
     def _put_beside(self, out: SamplerOutput, batch: MiniBatch, old: Any = None) -> None:
-        """What a program returned of vertices: our loaders look for it, too."""
+        """Puts a program's results for nodes where our loaders look for them, too."""
         found = extra_arrays(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:
             out.beside = {**found.of_nodes, **found.of_seeds}
@@ -498,7 +498,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             )
 
     def _hops(self, made: int) -> int:
-        """How many hops were asked for, of a batch that has so many."""
+        """Returns how many hops were asked for, of a batch that has so many."""
         return made
 
     def _edge_array(self) -> Any:
@@ -535,7 +535,7 @@ def _value_to(value: Any, device: torch.device) -> Any:
 
 
 def _put_values(out: SamplerOutput, edges: InducedEdges) -> None:
-    """What edges have beside their ends: our loaders look for it, PyG's class has no place."""
+    """Puts values of edges where our loaders look for them: PyG's class has no place."""
     if edges.weight is not None:
         out.edge_weights = edges.weight
     if edges.named:

@@ -85,7 +85,7 @@ class BatchFeatures:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether a GPU reads any of them, which workers cannot use."""
+        """True if a GPU reads any of them, which workers cannot use."""
         return any(each.features._where() >= 0 for each in (*self._of_nodes, *self._of_edges))
 
     def without(self, data: Any) -> Any:
@@ -182,7 +182,7 @@ def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterato
 
 
 def check_features(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
-    """What a loader was given by name, with a row for each of ``count`` things."""
+    """Returns features by name, checked: a row for each of ``count`` things."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

@@ -10,7 +10,7 @@ import torch
 from torch_geometric import EdgeIndex as PyGEdgeIndex
 
 from pygsampler._engine.checks import describe
-from pygsampler._ops.segments import SUM, Segments, reduce
+from pygsampler._ops.segments import SUM, Segments, is_compiling, reduce
 from pygsampler.pyg.edge_index import EdgeIndex, index2ptr, version
 
 __all__ = ["BatchSlices", "LayerEdges", "mark_grouped"]
@@ -109,18 +109,32 @@ class EdgeGroups:
             )
         return None if ascends else dst.argsort(stable=True)
 
+    def traceable(self) -> EdgeGroups:
+        """Returns the same edges, grouped, of plain tensors that a compiler takes."""
+        plain = self.edge_index
+        if isinstance(plain, PyGEdgeIndex):
+            plain = plain.as_tensor()
+        made = EdgeGroups(plain, self.hops, self.sources, self.targets, self.types)
+        made._csr = self.csr()
+        return made
+
     def layer(self, depth: int) -> LayerEdges:
         """Returns the edges of the layer that takes nodes of so many hops."""
         sizes = self.sources[depth], self.targets[depth - 1], self.hops[depth]
-        return LayerEdges(self, *sizes)
+        return LayerEdges(self, *sizes, depth=depth)
 
     def all_rows(self, depth: int) -> LayerEdges:
         """Returns the edges of a layer that gives a row for each node that it takes."""
         sizes = self.sources[depth], self.targets[depth], self.hops[depth]
-        return LayerEdges(self, *sizes, padded=depth < len(self.hops) - 1)
+        return LayerEdges(self, *sizes, padded=depth < len(self.hops) - 1, depth=depth)
 
     def cached(self, key: Any, value: Any, compute: Callable[[], Any]) -> Any:
-        """Returns what ``compute`` gives, once for a key and an object ``value``."""
+        """Returns what ``compute`` gives, once for a key and an object ``value``.
+
+        A compiler finds by itself what is computed twice.
+        """
+        if is_compiling():
+            return compute()
         key = key, id(value)
         if key not in self._values:
             self._values[key] = value, compute()
@@ -131,13 +145,20 @@ class LayerEdges:
     """The edges of a layer, from its first sources to its first destinations.
 
     Degrees are those of all edges of the batch, or with ``trimmed`` of its first hops, so many;
-    with ``padded`` the last destinations have edges in the batch, but not here.
+    with ``padded`` the last destinations have edges in the batch, but not here. ``depth`` is the
+    number of hops whose nodes are sources.
     """
 
     def __init__(
-        self, groups: EdgeGroups, sources: int, targets: int, edges: int, padded: bool = False
+        self,
+        groups: EdgeGroups,
+        sources: int,
+        targets: int,
+        edges: int,
+        padded: bool = False,
+        depth: int = 0,
     ) -> None:
-        self.groups, self.padded = groups, padded
+        self.groups, self.padded, self.depth = groups, padded, depth
         self.trimmed: int | None = None
         self.sources, self.targets, self.edges = sources, targets, edges
         self._segments: Segments | None = None
@@ -226,6 +247,9 @@ class BatchSlices:
 
     A homogeneous batch has one type of each, None.
     """
+
+    # True if each layer has edges of its own, and no layer may give a row for more nodes.
+    by_block = False
 
     def __init__(self, edge_index: Any, nodes: Counts, edges: Counts) -> None:
         is_hetero = isinstance(edge_index, Mapping)

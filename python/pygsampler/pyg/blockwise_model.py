@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -14,8 +14,12 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine.checks import describe
+from pygsampler._ops.segments import is_compiling
 from pygsampler.pyg.batch_slices import BatchSlices
+from pygsampler.pyg.block_slices import BlockSlices
+from pygsampler.pyg.compiled_run import PreparedRun, RunPlans
 from pygsampler.pyg.fused_layers import fused_layer
 from pygsampler.pyg.layer_run import (
     LayerRun,
@@ -25,6 +29,7 @@ from pygsampler.pyg.layer_run import (
     probe_settings,
     uses_statistics,
 )
+from pygsampler.pyg.table_rows import TableRows, gather_rows, rows_of_batch
 
 __all__ = ["blockwise", "layers"]
 
@@ -71,13 +76,16 @@ class Blockwise(torch.nn.Module):
             self.__dict__[name] = model.__dict__[name]
         self.training = training
         # How layers run that are compared with themselves, by their names and whether all edges of
-        # a batch are theirs, and, for training and evaluation, how many layers there are and which
-        # is the last that gives a row for each node.
+        # a batch are theirs, and, for training or not, blocks or not, how many layers there are and
+        # which is the last that gives a row for each node.
         self._modes: dict[tuple[str, bool], str] = {}
-        self._facts: dict[bool, tuple[int, int]] = {}
+        self._facts: dict[tuple[bool, bool], tuple[int, int]] = {}
         self._is_ready = False
         self._parts: tuple[list[Any], list[tuple[int, Any]]] | None = None
         self._lines: dict[str, tuple[str, str]] = {}
+        # For a compiler alone.
+        self._plans = RunPlans()
+        self._compiled: Callable[[PreparedRun], Any] | None = None
 
     @property
     def training(self) -> bool:
@@ -107,6 +115,38 @@ class Blockwise(torch.nn.Module):
         """Loads a state into the model."""
         return self._model.load_state_dict(*args, **kwargs)
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles the layers, and what the model does between them, at the next batches.
+
+        Each batch is looked at and its edges are grouped before, as ever. The first batch of
+        training, and the first of evaluation, runs without the compiler, and decides how layers
+        run: call this again after a change of layers. ``torch.compile(module)`` does the same,
+        with a break of the graph before the layers.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for ``torch.compile``; ``dynamic=True`` unless said otherwise, so that one graph
+            serves batches of all sizes.
+
+        Raises
+        ------
+        NotImplementedError
+            With PyTorch 2.3 and older, whose compilers know no operators of this package.
+        """
+        if not hasattr(torch.library, "register_autograd"):
+            raise NotImplementedError(
+                f"compile: expected PyTorch 2.4 or newer, got {torch.__version__}; call the module "
+                "without compile()"
+            )
+        kwargs.setdefault("dynamic", True)
+        self._plans = RunPlans()
+        self._compiled = torch.compile(PreparedRun.result, *args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the state for copies and pickles, which are not compiled."""
+        return {**self.__dict__, "_compiled": None, "_plans": RunPlans()}
+
     def explain(self) -> ModelReport:
         """Returns how each layer runs, and why; complete after the first batch."""
         lines = []
@@ -128,26 +168,56 @@ class Blockwise(torch.nn.Module):
         ----------
         *args
             A batch of a ``NeighborLoader``, or ``x, edge_index`` and the numbers by hop; behind
-            them, and by name, what else the model takes.
+            them, and by name, what else the model takes. Or a ``MiniBatch`` alone, of whose blocks
+            each layer takes one.
         num_sampled_nodes_per_hop, num_sampled_edges_per_hop : list or dict, by name
             As PyG's models take them, for ``x, edge_index``.
+        table : tensor or Features [num_nodes, width], or a mapping of node types, by name
+            The features of all nodes of the graph, for a batch without ``x``. A first layer of a
+            PyG model that adds rows up before it maps them reads them there.
 
         Returns
         -------
         torch.Tensor, or what the model returns
-            Each tensor with the rows of the seeds.
+            Each tensor with the rows of the seeds; of a ``MiniBatch`` those of its last block's
+            destinations.
         """
+        if is_compiling():
+            # torch.compile of this module breaks its graph here, and compiles what is behind it.
+            out = _ready_outside(self, args, kwargs)
+            return out.result() if isinstance(out, PreparedRun) else out
+        plans = None if self._compiled is None else self._plans
+        out = self._ready(args, kwargs, plans)
+        if self._compiled is not None and isinstance(out, PreparedRun):
+            return self._compiled(out)
+        return out
+
+    def _ready(self, args: Any, kwargs: dict[str, Any], plans: RunPlans | None) -> Any:
+        """Returns the result for a batch, or its run where that is a known one."""
+        rest: Any
         counts = [kwargs.pop(name, None) for name in _COUNTS]
-        batch = None
-        if args and isinstance(args[0], (Data, HeteroData)):
+        batch, table = None, kwargs.pop("table", None)
+        slices: BatchSlices
+        if args and isinstance(args[0], (Data, HeteroData, MiniBatch)):
             batch, *rest = args
             if any(count is not None for count in counts):
                 raise TypeError(f"{_COUNTS[0]}: expected none with a batch, which has them")
             hetero = isinstance(batch, HeteroData)
-            x = batch.x_dict if hetero else batch.x
-            edge_index = batch.edge_index_dict if hetero else batch.edge_index
-            slices = BatchSlices.from_batch(batch, edge_index)
+            if isinstance(batch, MiniBatch):
+                _refuse_edge_values(rest, kwargs)
+                blocks = BlockSlices(batch)
+                slices, edge_index = blocks, blocks.edge_index
+            else:
+                edge_index = batch.edge_index_dict if hetero else batch.edge_index
+                slices = BatchSlices.from_batch(batch, edge_index)
+            if table is None:
+                x = batch.x_dict if hetero else batch.x
+            else:
+                x = self._read(slices, table, batch)
+            batch = None if slices.by_block else batch
         else:
+            if table is not None:
+                raise TypeError("table: expected a batch with it, whose ids name rows, got x")
             hetero = "x_dict" in kwargs or "edge_index_dict" in kwargs
             x, edge_index, rest = _inputs(list(args), kwargs)
             if None in counts:
@@ -157,21 +227,38 @@ class Blockwise(torch.nn.Module):
                     "without hops there is nothing to leave out: call the model itself"
                 )
             slices = BatchSlices(edge_index, *counts)
-        slices.check_rows(x)
+        if not isinstance(x, TableRows):
+            slices.check_rows(x)
         if isinstance(self._model, torch.jit.ScriptModule):
             raise TypeError("model: expected one that was not scripted, got a ScriptModule")
         call = _Call(self._model, x, edge_index, rest, kwargs, batch)
         self._initialize(call)
-        return self._run(slices, call, trimmed=batch is None)
+        return self._run(slices, call, batch is None and not slices.by_block, plans)
 
-    def _run(self, slices: BatchSlices, call: _Call, trimmed: bool) -> Any:
-        basic, facts = self._is_basic(), self._facts.get(self.training)
+    def _read(self, slices: BatchSlices, table: Any, batch: Any) -> Any:
+        """Returns a table's rows of a batch's nodes; a layer that may read them itself does."""
+        if isinstance(batch, MiniBatch):
+            ids = batch.input_nodes
+        else:
+            ids = batch.n_id_dict if slices.is_hetero else batch.n_id
+        slices.check_rows(ids)
+        rows = rows_of_batch(table, ids)
+        first: Any = self._model.convs[0] if self._is_basic() else None  # type: ignore[index]
+        # Hooks see the tensors that a layer gets.
+        hooked = first is None or first._forward_hooks or first._forward_pre_hooks
+        return gather_rows(rows) if hooked else rows
+
+    def _run(self, slices: BatchSlices, call: _Call, trimmed: bool, plans: RunPlans | None) -> Any:
+        basic, key = self._is_basic(), (self.training, slices.by_block)
+        facts = self._facts.get(key)
         trims = basic and trimmed
         if basic:
             convs: Any = self._model.convs
             if len(convs) > slices.hops:
                 raise _too_many_layers(len(convs), slices.hops)
-            most = max(self._last_statistics(), -1 if facts is None else facts[1])
+            most = -1
+            if not slices.by_block:
+                most = max(self._last_statistics(), most if facts is None else facts[1])
             first = len(convs)
             if any(self._is_unknown(number, conv) for number, conv in enumerate(convs)):
                 first, most = self._probe(slices, call, basic, trims, most)
@@ -188,10 +275,18 @@ class Blockwise(torch.nn.Module):
         for _ in range(_MOST_RUNS):
             run = LayerRun(self, slices, basic, trims, first, most)
             try:
-                return run.seeds(call)
+                if plans is None:
+                    return run.seeds(call)
+                prepared = plans.prepare(run, call)
+                if prepared is not None:
+                    return prepared
+                run.plans = []
+                out = run.seeds(call)
+                plans.add(run, call)
+                return out
             except RestartRun as restart:
                 first, most = slices.hops, max(most, restart.most)
-                self._facts[self.training] = first, most
+                self._facts[key] = first, most
             except UnknownLayerError:
                 first, most = self._probe(slices, call, basic, trims, most)
         raise self._restless()
@@ -223,7 +318,7 @@ class Blockwise(torch.nn.Module):
                         "got none; call the model itself"
                     )
                 if not may_shrink or most >= 0 or not run.lowest:
-                    self._facts[training] = first, most
+                    self._facts[training, slices.by_block] = first, most
                     return first, most
                 # Hops that no layer needs are left out, and layers looked at once more.
                 first -= run.lowest
@@ -243,7 +338,7 @@ class Blockwise(torch.nn.Module):
         self._is_ready = True
         if any(isinstance(each, lazy) for each in self._model.parameters()):
             with probe_settings(self._model, keep_numbers=True):
-                call(call.x)
+                call(gather_rows(call.x))
 
     def _is_basic(self) -> bool:
         """True if the model is PyG's, with a forward that works row by row between layers."""
@@ -261,8 +356,9 @@ class Blockwise(torch.nn.Module):
                 yield name or type(module).__name__, module
 
     def _is_unknown(self, number: int, conv: Any) -> bool:
-        keys = {(f"convs.{number}", every) for every in (False, True)}
-        return LayerRun.is_unknown(conv) and keys.isdisjoint(self._modes)
+        if not LayerRun.is_unknown(conv):
+            return False
+        return self._modes.keys().isdisjoint({(f"convs.{number}", all_) for all_ in (False, True)})
 
     def _last_statistics(self) -> int:
         """The last layer of a model of PyG whose rows a norm takes statistics of, or -1."""
@@ -282,6 +378,12 @@ class Blockwise(torch.nn.Module):
         )
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _ready_outside(model: Blockwise, args: Any, kwargs: Any) -> Any:
+    """Returns a batch's run, or the result of a first batch."""
+    return model._ready(args, dict(kwargs), model._plans)
+
+
 class _Call:
     """A call of a model with features in the place of those of the batch."""
 
@@ -293,15 +395,32 @@ class _Call:
         self.batch = batch if batch is not None and _takes_batch(model) else None
 
     def __call__(self, x: Any) -> Any:
+        args, kwargs = self.arguments(x)
+        return self.model(*args, **kwargs)
+
+    def arguments(self, x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns what the model takes with features x."""
         if self.batch is None:
-            return self.model(x, self.edge_index, *self.args, **self.kwargs)
+            return (x, self.edge_index, *self.args), self.kwargs
         batch = copy.copy(self.batch)
         if isinstance(x, dict):
             for kind, rows in x.items():
                 batch[kind].x = rows
+            for kind, edges in self.edge_index.items():
+                batch[kind].edge_index = edges
         else:
-            batch.x = x
-        return self.model(batch, *self.args, **self.kwargs)
+            batch.x, batch.edge_index = x, self.edge_index
+        return (batch, *self.args), self.kwargs
+
+
+def _refuse_edge_values(args: list[Any], kwargs: dict[str, Any]) -> None:
+    found = [name for name in kwargs if name.startswith("edge_")]
+    if args or found:
+        raise TypeError(
+            f"{found[0] if found else 'arguments'}: expected nothing beside a MiniBatch, whose "
+            "blocks have edges of their own, got some; values of edges go with a batch of "
+            "NeighborLoader"
+        )
 
 
 def _takes_batch(model: Any) -> bool:
@@ -370,7 +489,7 @@ def blockwise(model: torch.nn.Module) -> Blockwise:
     TypeError, ValueError
         For a model without layers of PyG, or with ``GCNConv(cached=True)``, whose degrees would be
         those of another batch. In ``forward``, for batches without numbers of hops, or with fewer
-        hops than the model has layers.
+        hops than the model has layers, and for a ``MiniBatch`` with ``frontier="new"``.
     NotImplementedError
         In ``forward``, for a model of one's own that mixes the rows of nodes outside of its layers.
     """

@@ -1,4 +1,4 @@
-"""Whether a loader's data and its sampler's graph are one graph, as far as their sizes say."""
+"""A check that a loader's data and its sampler's graph are one graph, by their sizes."""
 
 from __future__ import annotations
 

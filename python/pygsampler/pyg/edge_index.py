@@ -116,7 +116,7 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
         reduce: str = "sum",
         transpose: bool = False,
     ) -> Any:
-        """As PyG's; of edges ordered by their targets, and floats, by segments."""
+        """Multiplies as PyG's does; edges ordered by their targets, and floats, by segments."""
         kinds = {"sum": segments.SUM, "add": segments.SUM, "mean": segments.MEAN}
         if input_value is None:
             kinds["max"] = kinds["amax"] = segments.MAX
@@ -153,7 +153,7 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
 
 
 class _Groups:
-    """Which edges each vertex is an end of: what is known, or found when it is asked for."""
+    """The edges that each node is an end of, found when they are asked for."""
 
     __slots__ = ("_csr", "_data", "_in_order", "_indptr", "_version")
 
@@ -194,7 +194,7 @@ class _Groups:
 
 
 class EdgeEnds(torch.Tensor):
-    """One end of edges: their ids, shape [edges], or these with more dimensions that repeat them.
+    """An end of edges: ids, shape [edges], or these with more dimensions that repeat them.
 
     A tensor as any other, but for what torch gathers or scatters by it in dimension 0.
     """
@@ -246,11 +246,11 @@ class EdgeEnds(torch.Tensor):
         return repr(self._data)
 
     def tolist(self) -> Any:
-        """As a tensor's."""
+        """Returns the ids as ``torch.Tensor.tolist`` does."""
         return self._data.tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """As a tensor's."""
+        """Returns the ids as ``torch.Tensor.numpy`` does."""
         return self._data.numpy(force=force)
 
 
@@ -290,7 +290,7 @@ def _gathered(func: Any, values: Any, dim: int, index: Any, **more: Any) -> Any:
 
 @_handles(_aten.index_add.default, _aten.index_add_.default)
 def _index_added(func: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
-    """What the gradient of ``index_select`` is."""
+    """Returns the gradient of ``index_select``."""
     if alpha != 1 or not isinstance(index, EdgeEnds) or index._data is not index._ids:
         return NotImplemented
     return _summed(func is _aten.index_add_.default, self, dim, index, source, source)
@@ -325,7 +325,7 @@ def _scatter_reduced(
 
 
 def _by_rows(values: Any, dim: int, index: Any, like: Any) -> bool:
-    """Whether all elements of a row of ``values`` have one id, that of the row of ``index``."""
+    """True if all elements of a row of ``values`` have one id, that of the row of ``index``."""
     return (
         isinstance(index, EdgeEnds)
         and type(values) is torch.Tensor
@@ -337,7 +337,7 @@ def _by_rows(values: Any, dim: int, index: Any, like: Any) -> bool:
 
 
 def _is_ours(self: Any, source: Any, index: Any) -> bool:
-    """Whether the engine reduces such values."""
+    """True if the engine reduces such values."""
     return (
         type(source) is torch.Tensor
         and self.dtype == source.dtype

@@ -23,7 +23,7 @@ __all__ = ["EdgeLists", "edge_lists", "hetero_edge_lists"]
 
 
 class EdgeLists(NamedTuple):
-    """The vertices of each type, and the edges of each relation; a batch without types has one of
+    """The nodes of each type, and the edges of each relation; a batch without types has one of
     each.
 
     Each seed has a row of its own at the front, also one that is there twice, with the edges that
@@ -32,11 +32,11 @@ class EdgeLists(NamedTuple):
     """
 
     nodes: Sequence[torch.Tensor]
-    # Whose tree a vertex is in; None where trees share vertices.
+    # Whose tree a node is in; None where trees share nodes.
     subgraph_ids: Sequence[torch.Tensor] | None
     # For each type the seeds, and what each hop found.
     num_nodes: Sequence[list[int]]
-    # Places among the vertices of their types, and ids.
+    # Places among the nodes of their types, and ids.
     rows: Sequence[torch.Tensor]
     cols: Sequence[torch.Tensor]
     ids: Sequence[torch.Tensor]
@@ -48,7 +48,7 @@ class EdgeLists(NamedTuple):
     in_order: bool
 
     def edges(self) -> InducedEdges:
-        """Those of a batch without types."""
+        """The edges of a homogeneous batch."""
         return InducedEdges(self.rows[0], self.cols[0], self.ids[0], self.weights[0], self.in_order)
 
 
@@ -60,7 +60,7 @@ def edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
 
 
 def hetero_edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
-    """Likewise one of a graph with types, in the order of its types."""
+    """Returns the edges of a heterogeneous batch, in the order of its types."""
     if isinstance(batch, Memory):
         return _of(batch)
     source = batch._source
@@ -97,7 +97,7 @@ def _of(memory: Memory) -> EdgeLists:
         sizes = words[narrow : narrow + words[at.HOPS_NARROW]]
         of_32 = whole.view(torch.int32).unsafe_split_with_sizes(sizes)
 
-    # Behind the vertices, sources and targets, of those that have them.
+    # Behind the nodes, sources and targets, of those that have them.
     next_64, next_32 = 1, 1
     ids: Sequence[torch.Tensor] = of_64
     if words[at.HOPS_ID_BITS] == 64:

@@ -13,9 +13,10 @@ from torch_geometric.nn import conv as layers
 from torch_geometric.nn.dense.linear import Linear
 
 from pygsampler._ops.attention import attention, attention_v2, edge_scores, softmax
-from pygsampler._ops.segments import MAX, MEAN, SUM, Segments, reduce, weighted_sum
+from pygsampler._ops.segments import MAX, MEAN, SUM, Segments, is_compiling, reduce, weighted_sum
 from pygsampler._ops.self_rows import _Fork, self_and_reduce
 from pygsampler.pyg.batch_slices import LayerEdges
+from pygsampler.pyg.table_rows import TableRows
 
 __all__ = ["FusedLayer", "fused_layer"]
 
@@ -43,13 +44,15 @@ _MOST_EMPTY = 4
 class FusedLayer(NamedTuple):
     """A computation for a layer of PyG, ``run(layer, x, target, edges, **extras)``.
 
-    ``target`` has the rows of the destinations, None where they are the first rows of x.
+    ``target`` has the rows of the destinations, None where they are the first rows of x. If
+    ``reads_table(layer, edges)``, x may be ``TableRows``.
     """
 
     name: str
     run: Callable[..., Tensor]
     extras: frozenset[str] = frozenset()
     bipartite: bool = True
+    reads_table: Callable[[Any, LayerEdges], bool] = lambda layer, edges: False
 
 
 class _Rule(NamedTuple):
@@ -67,19 +70,35 @@ def fused_layer(layer: Any) -> FusedLayer | str:
         return f"flow={layer.flow!r}"
     if layer.explain or layer.decomposed_layers != 1:
         return "explain or decomposed_layers"
-    if any(getattr(layer, name, None) for name in _MESSAGE_HOOKS):
+    own = layer.__dict__
+    # A step on a GPU waits for Python: one look in C where there are none.
+    if any(map(own.get, _MESSAGE_HOOKS)):
         return "hooks on messages"
-    if not _METHODS.isdisjoint(layer.__dict__):
+    if not _METHODS.isdisjoint(own):
         return "methods of its own"
     return rule.obstacle(layer) or rule.layer
 
 
 def split_rows(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Returns x and its first rows, whose gradients are added in place."""
+    """Returns x, which may be ``TableRows``, and its first rows; gradients are added in place."""
+    if isinstance(x, TableRows):
+        return x, x[:count].gather()
     if x.requires_grad and torch.is_grad_enabled():
         both: tuple[Tensor, Tensor] = _Fork.apply(x, slice(0, count))
         return both
     return x, x[:count]
+
+
+def _self_and_reduce(x: Tensor | TableRows, edges: LayerEdges, kind: int) -> tuple[Tensor, Tensor]:
+    """The rows of destinations, which are the first of x, and their in-neighbors' reduced."""
+    table, ids = (x.table, x.ids) if isinstance(x, TableRows) else (x, None)
+    return self_and_reduce(edges.segments, table, _NAMES[kind], slice(0, edges.targets), ids)
+
+
+def _weighted(edges: LayerEdges, x: Tensor | TableRows, weights: Tensor) -> Tensor:
+    if isinstance(x, TableRows):
+        return x.weighted_sum(edges.segments, weights)
+    return weighted_sum(edges.segments, x, weights)
 
 
 def _aggregation(layer: Any) -> int | None:
@@ -97,23 +116,29 @@ def _reduces_first(module: Any, edges: LayerEdges) -> bool:
     return bool(edges.edges * inputs <= after)
 
 
+def _sage_maps_first(layer: Any, edges: LayerEdges) -> bool:
+    """True if rows are mapped before they are reduced."""
+    if layer.project:
+        return True
+    linear = _aggregation(layer) != MAX and _is_plain(layer.lin_l, bias=True)
+    return linear and not _reduces_first(layer.lin_l, edges)
+
+
 def _sage(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Tensor:
     kind, wide = _aggregation(layer), x
     assert kind is not None
     if layer.project:
         wide = layer.lin(x).relu()
         target = x[: edges.targets] if target is None else target
-    elif (
-        kind != MAX and _is_plain(layer.lin_l, bias=True) and not _reduces_first(layer.lin_l, edges)
-    ):
+    elif _sage_maps_first(layer, edges):
         if target is None:
             x, target = split_rows(x, edges.targets)
         out = reduce(edges.segments, functional.linear(x, layer.lin_l.weight), kind)
         return _sage_output(layer, _add_bias(out, layer.lin_l.bias), target)
     if target is None and layer.root_weight:
-        target, out = self_and_reduce(
-            edges.segments, wide, _NAMES[kind], slice(0, edges.targets), None
-        )
+        target, out = _self_and_reduce(wide, edges, kind)
+    elif isinstance(wide, TableRows):
+        out = wide.reduce(edges.segments, kind)
     else:
         out = reduce(edges.segments, wide, kind)
     return _sage_output(layer, layer.lin_l(out), target)
@@ -149,9 +174,7 @@ def _gin(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Ten
     kind = _aggregation(layer)
     assert kind is not None
     if target is None:
-        target, out = self_and_reduce(
-            edges.segments, x, _NAMES[kind], slice(0, edges.targets), None
-        )
+        target, out = _self_and_reduce(x, edges, kind)
     else:
         out = reduce(edges.segments, x, kind)
     result: Tensor = layer.nn(out + (1 + layer.eps) * target)
@@ -168,14 +191,16 @@ def _graph(
     kind = _aggregation(layer)
     assert kind is not None
     rows = edges.segments
-    if target is None:
-        x, target = split_rows(x, edges.targets)
-    if edge_weight is None:
+    if edge_weight is None and target is None:
+        target, out = _self_and_reduce(x, edges, kind)
+    elif edge_weight is None:
         out = reduce(rows, x, kind)
     else:
         if kind == MAX:
             raise NotImplementedError("edge_weight with aggr='max'")
-        out = weighted_sum(rows, x, edges.values(edge_weight).flatten())
+        if target is None:
+            x, target = split_rows(x, edges.targets)
+        out = _weighted(edges, x, edges.values(edge_weight).flatten())
         if kind == MEAN:
             out = out / rows.indptr.diff().clamp(min=1).to(out.dtype).unsqueeze(1)
     result: Tensor = layer.lin_rel(out) + layer.lin_root(target)
@@ -208,19 +233,27 @@ def _gcn(
         if loop is not None and first is None:
             h, first = split_rows(h, edges.targets)
         if weight is None:
-            out = reduce(edges.segments, h, SUM)
+            out = (
+                h.reduce(edges.segments, SUM)
+                if isinstance(h, TableRows)
+                else reduce(edges.segments, h, SUM)
+            )
         else:
-            out = weighted_sum(edges.segments, h, weight)
+            out = _weighted(edges, h, weight)
         if loop is not None:
             assert first is not None
             out = out + loop[: edges.targets].unsqueeze(1) * first
         return out
 
-    if _is_plain(layer.lin) and _reduces_first(layer.lin, edges):
+    if _gcn_reduces_first(layer, edges):
         out = layer.lin(spread(x, target))
     else:
         out = spread(layer.lin(x), None if target is None else layer.lin(target))
     return _add_bias(out, layer.bias)
+
+
+def _gcn_reduces_first(layer: Any, edges: LayerEdges) -> bool:
+    return _is_plain(layer.lin) and _reduces_first(layer.lin, edges)
 
 
 def _gcn_norm(
@@ -396,7 +429,9 @@ def _rgcn(
     layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges, edge_type: Tensor | None = None
 ) -> Tensor:
     kind, relations = _aggregation(layer), layer.num_relations
-    if edge_type is None or edges.targets * relations > _MOST_EMPTY * max(edges.edges, 1):
+    # A compiled layer is one for all batches.
+    is_sparse = edges.targets * relations > _MOST_EMPTY * max(edges.edges, 1)
+    if edge_type is None or (is_sparse and not is_compiling()):
         raise NotImplementedError("more relations than edges of a node")
     assert kind is not None
     if target is None:
@@ -425,10 +460,20 @@ def _rgcn_obstacle(layer: Any) -> str | None:
 
 _WEIGHT, _ATTR = frozenset({"edge_weight"}), frozenset({"edge_attr"})
 _RULES: dict[Any, _Rule] = {
-    layers.SAGEConv: _Rule(FusedLayer("reduction", _sage), _reduction_obstacle),
-    layers.GINConv: _Rule(FusedLayer("reduction", _gin), _reduction_obstacle),
-    layers.GraphConv: _Rule(FusedLayer("reduction", _graph, _WEIGHT), _reduction_obstacle),
-    layers.GCNConv: _Rule(FusedLayer("weighted sum", _gcn, _WEIGHT, False), _gcn_obstacle),
+    layers.SAGEConv: _Rule(
+        FusedLayer("reduction", _sage, reads_table=lambda *about: not _sage_maps_first(*about)),
+        _reduction_obstacle,
+    ),
+    layers.GINConv: _Rule(
+        FusedLayer("reduction", _gin, reads_table=lambda *about: True), _reduction_obstacle
+    ),
+    layers.GraphConv: _Rule(
+        FusedLayer("reduction", _graph, _WEIGHT, reads_table=lambda *about: True),
+        _reduction_obstacle,
+    ),
+    layers.GCNConv: _Rule(
+        FusedLayer("weighted sum", _gcn, _WEIGHT, False, _gcn_reduces_first), _gcn_obstacle
+    ),
     layers.GATConv: _Rule(FusedLayer("attention", _gat, _ATTR), _attention_obstacle),
     layers.GATv2Conv: _Rule(FusedLayer("attention", _gat_v2, _ATTR), _attention_obstacle),
     layers.RGCNConv: _Rule(

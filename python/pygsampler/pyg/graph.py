@@ -277,7 +277,7 @@ def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
 
 
 def _check_edges(edges: torch.Tensor, nodes: int) -> None:
-    """IndexError for the first end of an edge that is no vertex, as the user knows it."""
+    """IndexError for the first end of an edge that is no node, as the user knows it."""
     for row, ends in enumerate(edges):
         check_range(ends, f"data.edge_index[{row}]", nodes)
 

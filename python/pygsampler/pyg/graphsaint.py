@@ -28,7 +28,7 @@ _MOST = (1 << 31) - 1
 
 
 class _SaintLoader(SeededLoader):
-    """What all have: batches of the numbers of their steps, by a program, and norms.
+    """Base of the loaders: batches of the numbers of their steps, by a program, and norms.
 
     ``N``, ``E``, ``num_steps``, ``sample_coverage``, ``save_dir``, ``log``, ``node_norm`` and
     ``edge_norm`` are attributes as PyG's have them.
@@ -66,12 +66,12 @@ class _SaintLoader(SeededLoader):
 
     @property
     def node_norm(self) -> torch.Tensor:
-        """That of every node of ``data``; AttributeError where batches have none."""
+        """The norm of every node of ``data``; AttributeError where batches have none."""
         return self._known_norms()[0]
 
     @property
     def edge_norm(self) -> torch.Tensor:
-        """That of every edge of ``data``; AttributeError where batches have none."""
+        """The norm of every edge of ``data``; AttributeError where batches have none."""
         return self._known_norms()[1]
 
     def _known_norms(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -45,7 +45,7 @@ def hetero_output(
 def _of_tensors(
     batch: MiniBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
-    """Of a batch anywhere, by torch."""
+    """Returns the output of a batch anywhere, by torch."""
     cut = TensorSlicer(batch)
     seeds, seed_row = cut(batch.output_nodes[kind]), cut(batch.output_index[kind]).long()
     counts = batch.num_sampled_nodes
@@ -105,7 +105,7 @@ def _of_tensors(
 def _of_engine(
     found: EdgeLists, schema: Schema, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
-    """Of a batch on the CPU, by the engine."""
+    """Returns the output of a batch on the CPU, by the engine."""
     node_types, all_edge_types = schema
     row, col, edge, numbers = {}, {}, {}, {}
     weights: dict[EdgeType, torch.Tensor] = {}
@@ -160,7 +160,7 @@ def _factors(block: Block) -> torch.Tensor | None:
 
 
 def _as_one(blocks: Sequence[Block], cut: TensorSlicer) -> _RelationEdges:
-    """Where the destinations of the hops follow each other, all rows together are one CSC."""
+    """Returns one CSC of all rows, where the destinations of the hops follow each other."""
     of_hops = [block.num_edges for block in blocks]
     factors = [each for each in map(_factors, blocks) if each is not None]
     degrees = unique_edges([cut(block.indptr).diff() for block in blocks])

@@ -366,8 +366,11 @@ def _graph(
 
 
 def _edge_index(store: Any) -> Any:
-    """That of a type; of one with a SparseTensor in ``adj_t`` its edges in the order of its rows,
-    by whose places PyG looks up what a batch has of it."""
+    """Returns the edges of a type.
+
+    With a SparseTensor in ``adj_t`` they are in the order of its rows, by whose places PyG looks up
+    what a batch has of it.
+    """
     adjacency = getattr(store, "adj_t", None)
     if not hasattr(adjacency, "csr"):
         return getattr(store, "edge_index", None)

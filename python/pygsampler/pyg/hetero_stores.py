@@ -1,4 +1,4 @@
-"""What is sampled of data with types: a ``HeteroData``, or stores whose edges have types."""
+"""Heterogeneous data to sample: a ``HeteroData``, or stores whose edges have types."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class LaborSampler(ClassByData):
 
     @property
     def device(self) -> str:
-        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        """The device that it samples on: ``"cpu"`` or, for one, ``"cuda:0"``."""
         return devices.name(self._place)
 
     def _typed(self) -> Graph:
@@ -227,7 +227,7 @@ LaborSampler._hetero = _HeteroLabor
 
 
 def _where(data: Any) -> Any:
-    """Where the edges of ``data`` are."""
+    """Returns the device of the edges of ``data``."""
     if is_homogeneous(data):
         return data.device
     edges = data.edge_index if isinstance(data, Data) else None

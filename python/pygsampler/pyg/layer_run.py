@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.modules import batchnorm, instancenorm
@@ -16,9 +16,19 @@ from torch_geometric.nn.models import JumpingKnowledge
 
 from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups, LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
-from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors
+from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors, rows_of
+from pygsampler.pyg.table_rows import gather_rows
 
-__all__ = ["LayerRun", "RestartRun", "UnknownLayerError", "probe_settings", "uses_statistics"]
+__all__ = [
+    "LayerForward",
+    "LayerPlan",
+    "LayerRun",
+    "RestartRun",
+    "UnknownLayerError",
+    "parameter_names",
+    "probe_settings",
+    "uses_statistics",
+]
 
 # Ways of layers with a forward of their own: on rows of sources and of destinations, on the former
 # alone, of which the result's first rows are taken, or on all nodes and edges of a batch.
@@ -95,6 +105,19 @@ def probe_settings(model: torch.nn.Module, keep_numbers: bool = False) -> Iterat
             module.training = training
 
 
+class LayerPlan(NamedTuple):
+    """A call of a layer: the hops of its sources, and whether each of these got a row.
+
+    ``trimmed`` has the hops that degrees were counted in, and ``computation`` is a fused layer, or
+    the way in which the layer's own forward ran.
+    """
+
+    depth: int
+    is_square: bool
+    trimmed: int | None
+    computation: Any
+
+
 class LayerRun:
     """A call of a model, whose layers it replaces meanwhile.
 
@@ -121,11 +144,18 @@ class LayerRun:
         self.depth, self.most, self.probe = depth, most, probe
         self.training = owner.training if probe is None else probe
         self.calls, self.lowest = 0, depth
+        # For a compiler, which asks for it by a list: how each call of a layer runs, and what the
+        # result is. Tensors of different reaches may meet, a batch may not tell how a layer runs,
+        # and a layer may be called in a way that is not followed.
+        self.plans: list[LayerPlan] | None = None
+        self.result: Any = None
+        self.is_mixed, self.is_decided = False, True
+        self.foreign: str | None = None
 
     @staticmethod
     def is_unknown(module: Any) -> bool:
         """True if a layer is neither replaced nor one that runs on slices for sure."""
-        return isinstance(fused_layer(module), str) and _certain_way(module) is None
+        return _certain_way(module) is None and isinstance(fused_layer(module), str)
 
     def seeds(self, call: Any) -> Any:
         """Returns the model's result for the seeds."""
@@ -139,10 +169,12 @@ class LayerRun:
             else:
                 x = self._first_rows(None, x)
             out = call(x)
+        if self.plans is not None:
+            self.result = rows_of(out)
         return first_rows(out)
 
     def _first_rows(self, kind: Any, x: torch.Tensor) -> NodeRows:
-        reach = Reach(kind, self.slices.nodes[kind], self.depth)
+        reach = Reach(kind, self.slices.nodes[kind], self.depth, self)
         return NodeRows.of_rows(x[: reach.num_rows], reach)
 
     def _modules(self) -> Iterator[tuple[str, Any]]:
@@ -187,6 +219,7 @@ class LayerRun:
             least = min(map(len, xs))
             return forward([each[:least] for each in xs], *more)
         reach = min((each._reach for each in xs), key=lambda reach: reach.depth)
+        self.is_mixed = True
         out = forward([each.plain(reach.num_rows) for each in xs], *more)
         return NodeRows.of_rows(out, reach)
 
@@ -194,7 +227,7 @@ class LayerRun:
         """Runs a norm that takes all rows there are."""
         if not isinstance(x, NodeRows):
             return forward(x, *more)
-        if not x._reach.is_full:
+        if not x._reach.is_full and not self.slices.by_block:
             raise RestartRun(self.calls - 1)
         return NodeRows.of_rows(forward(x.plain(), *plain_tensors(more)), x._reach)
 
@@ -224,8 +257,8 @@ class LayerRun:
         if tuple(reach.kind for reach in reaches) != groups.types:
             return self._foreign(name, module, forward, number, args, kwargs)
         depth = min(reach.depth for reach in reaches)
-        inside = any(uses_statistics(each, self.training) for each in module.modules())
-        if inside and number > self.most:
+        shrinks = number > self.most and not self.slices.by_block
+        if shrinks and any(uses_statistics(each, self.training) for each in module.modules()):
             raise RestartRun(number)
         if number <= self.most:
             if not all(reach.is_full for reach in reaches):
@@ -240,7 +273,7 @@ class LayerRun:
         ends = None if source is target else target.plain(edges.targets)
         out = self._compute(name, module, forward, rows, ends, edges, found[2], number)
         self.lowest = min(self.lowest, depth)
-        return NodeRows.of_rows(out, Reach(groups.types[1], groups.targets, depth))
+        return NodeRows.of_rows(out, Reach(groups.types[1], groups.targets, depth, self))
 
     def _too_deep(self) -> Exception:
         if self.depth < self.slices.hops:
@@ -271,22 +304,26 @@ class LayerRun:
     ) -> Any:
         """Runs a layer as it is on inputs that are not sliced: on all rows."""
         nodes = list(_all_rows((args, kwargs)))
-        if not all(each._reach.is_full for each in nodes):
-            if number > self.most and self.probe is not None:
-                raise RestartRun(number)
-            if number > self.most:
-                raise UnknownLayerError
+        by_block = self.slices.by_block
+        if by_block or not all(each._reach.is_full for each in nodes):
+            if number > self.most and not by_block:
+                raise UnknownLayerError if self.probe is None else RestartRun(number)
             raise NotImplementedError(
                 f"{name}: expected x and the batch's own edge_index, got others; leave trimming "
                 "(trim_to_layer) to blockwise, and changed edges to a transform of the loader, or "
                 "run the layers on the slices of pygsampler.pyg.layers(batch)"
             )
+        self.foreign = name
         self._say(name, _SAID[ALL], "it takes more than x and the batch's edge_index")
         out = forward(*plain_tensors(args), **plain_tensors(kwargs))
         last = nodes[-1]._reach
         if isinstance(out, torch.Tensor) and len(out) == last.num_rows:
             return NodeRows.of_rows(out, last)
         return out
+
+    def _note(self, edges: LayerEdges, is_square: bool, computation: Any) -> None:
+        if self.plans is not None:
+            self.plans.append(LayerPlan(edges.depth, is_square, edges.trimmed, computation))
 
     def _say(self, name: str, runs: str, reason: str) -> None:
         self.owner._lines[name] = runs, reason
@@ -307,20 +344,23 @@ class LayerRun:
         layer: Any = "a forward of its own"
         if not _is_patched(module, forward):
             layer = fused_layer(module)
+        obstacle = layer
         if isinstance(layer, FusedLayer):
             obstacle = _input_obstacle(module, layer, x, target, edges, extras)
             if obstacle is None:
+                rows = x if layer.reads_table(module, edges) else gather_rows(x)
                 try:
-                    out = layer.run(module, x, target, edges, **extras)
+                    out = layer.run(module, rows, target, edges, **extras)
                 except NotImplementedError as error:
                     obstacle = str(error)
                 else:
                     self._say(name, layer.name, more)
+                    self._note(edges, bool(more), layer)
                     return out
-            layer = obstacle
-        own = _Forward(forward, x, target, edges, extras)
+        own = LayerForward(forward, gather_rows(x), target, edges, extras)
         if number <= self.most:
-            self._say(name, _SAID[ALL], layer)
+            self._say(name, _SAID[ALL], obstacle)
+            self._note(edges, True, ALL)
             return own.run(ALL)
         way = _certain_way(module)
         if way == PAIR and edges.one_type is False and getattr(module, "add_self_loops", False):
@@ -328,14 +368,16 @@ class LayerRun:
         if way is None:
             way = self._way(name, own, edges, number)
         if way is None:
+            self.is_decided = False
             return own.padded()
-        self._say(name, _SAID[way], layer)
+        self._say(name, _SAID[way], obstacle)
+        self._note(edges, False, way)
         return own.run(way)
 
-    def _way(self, name: str, layer: _Forward, edges: LayerEdges, number: int) -> str | None:
+    def _way(self, name: str, layer: LayerForward, edges: LayerEdges, number: int) -> str | None:
         """Returns how a layer runs that is compared with itself on all edges of a batch, once.
 
-        None where this batch does not tell.
+        None where this batch does not tell, and of blocks where the layer needs all rows.
         """
         if not edges.edges:
             return None
@@ -345,6 +387,8 @@ class LayerRun:
             if self.probe is None:
                 raise UnknownLayerError
             way = self.owner._modes[key] = layer.compare()
+        if way == ALL and self.slices.by_block:
+            return None
         if way == ALL:
             if self.probe is None:
                 raise UnknownLayerError
@@ -352,7 +396,7 @@ class LayerRun:
         return way
 
 
-class _Forward:
+class LayerForward:
     """A layer's own forward, on slices of a batch in one way or the other."""
 
     def __init__(
@@ -444,11 +488,10 @@ def _input_obstacle(
     edges: LayerEdges,
     extras: dict[str, torch.Tensor],
 ) -> str | None:
-    if x.dim() != 2 or not x.is_floating_point():
+    if len(x.shape) != 2 or not x.dtype.is_floating_point:
         return f"x of shape {tuple(x.shape)}, {x.dtype}"
-    other = set(extras) - layer.extras
-    if other:
-        return ", ".join(sorted(other))
+    if not layer.extras.issuperset(extras):
+        return ", ".join(sorted(set(extras) - layer.extras))
     if not edges.one_type and (
         not layer.bipartite or getattr(module, "add_self_loops", False) or target is None
     ):
@@ -463,9 +506,9 @@ def _arguments(
 
     Tensors of edges are known by their names, ``edge_``.
     """
-    names = _parameter_names(getattr(forward, "__func__", forward))
-    if hasattr(forward, "__func__"):
-        names = names[1:]
+    names = parameter_names(forward)
+    if names[:2] == ("x", "edge_index") and len(args) == 2 and not kwargs:
+        return args[0], args[1], {}, False
     found = {**dict(zip(names, args, strict=False)), **kwargs}
     if "x" not in found or "edge_index" not in found or len(args) > len(names):
         return None
@@ -477,6 +520,12 @@ def _arguments(
         elif value is not None:
             more = True
     return x, edge_index, extras, more
+
+
+def parameter_names(forward: Any) -> tuple[str, ...]:
+    """Returns the names of the arguments that a layer's forward takes by place."""
+    function = getattr(forward, "__func__", forward)
+    return _parameter_names(function)[function is not forward :]
 
 
 @functools.lru_cache(maxsize=256)

@@ -88,7 +88,7 @@ class _SeedIndex:
 
 
 class _EngineLoader:
-    """What our two loaders do beside PyG's, whose ``_sampler_name`` is where they have a sampler.
+    """Base of our two loaders, beside PyG's; ``_sampler_name`` is the name of their sampler.
 
     That sampler may be another's: then they do nothing.
     """
@@ -188,11 +188,11 @@ class _EngineLoader:
             ours._beginning.begun = turn.begun
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
-        """What ``collate_fn`` of PyG's asks the sampler for."""
+        """Returns what PyG's ``collate_fn`` asks the sampler for."""
         raise NotImplementedError
 
     def _sampled(self, places: Any) -> Any:
-        """What ``collate_fn`` of PyG's samples, without what it does with that."""
+        """Returns what PyG's ``collate_fn`` samples, without what it does with that."""
         raise NotImplementedError
 
     def collate_fn(self, index: Any) -> Any:
@@ -287,11 +287,11 @@ class _EngineLoader:
         return edges if edges is None or moved is None else moved[edges.long()]
 
     def set_seed(self, seed: int | None) -> None:
-        """As ``PGSampler.set_seed``: what ``seed=`` does, for a loader that is there already."""
+        """Sets the seed, as ``seed=`` does, of a loader that is there already."""
         getattr(self, self._sampler_name).set_seed(seed)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """As ``PGSampler.set_epoch``: call it before each epoch to make a run repeatable."""
+        """Sets the epoch: call it before each epoch to make a run repeatable."""
         getattr(self, self._sampler_name).set_epoch(epoch)
 
 
@@ -349,7 +349,7 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
         For options that are not offered.
     TypeError, ValueError, IndexError, CudaError
         As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``IndexError`` for
-        ``input_nodes`` that are no vertices; ``ValueError`` for ``seed`` or ``device`` beside
+        ``input_nodes`` that are no nodes; ``ValueError`` for ``seed`` or ``device`` beside
         ``neighbor_sampler``, and for ``data`` with other numbers of nodes or edges than the graph
         of the sampler, here and, where ``data`` was changed, in the loop.
     """

@@ -77,12 +77,12 @@ def input_edges(given: Any, typed: bool, stored: bool = False) -> Any:
 
 
 def _has_edges(given: Any) -> bool:
-    """Whether it is (type of edges, edges), and not a type, which may have two parts as well."""
+    """True for (type of edges, edges), and not for a type, which may have two parts as well."""
     return not isinstance(given[0], str)
 
 
 def input_rows(given: Any, where: str) -> Any:
-    """What there is one of for each node or edge, as a tensor; or None."""
+    """Returns values of which each node or edge has one, as a tensor; or None."""
     return None if given is None else _tensor(given, where, "a tensor")
 
 

@@ -23,12 +23,12 @@ class StopLookahead(Exception):
 
 
 def is_pure(sampler: Any) -> bool:
-    """Whether it is one of neighbours, of this package, whose batches change nothing else."""
+    """True for a sampler of neighbors, of this package, whose batches change nothing else."""
     return type(sampler) in _PURE
 
 
 def can_look_ahead(sampler: Any, graph: Any) -> bool:
-    """Whether batches of a graph on the CPU may be begun in the background."""
+    """True if batches of a graph on the CPU may be begun in the background."""
     return is_pure(sampler) and graph._service is None
 
 
@@ -61,13 +61,13 @@ class LookaheadBatch:
 
     @property
     def was_taken(self) -> bool:
-        """Whether somebody asked for it."""
+        """True if somebody asked for the batch."""
         return not self._free
 
     def take(
         self, sampler: Any, graph: Any, seeds: Any, identity: tuple[int, int], times: Any
     ) -> bool:
-        """Whether it is the batch of these, of this process, and nobody else has it."""
+        """True if it is the batch of these, of this process, and nobody else has it."""
         of = self._of
         same = (
             of[0] is sampler
@@ -86,7 +86,7 @@ class LookaheadBatch:
 
 
 class LookaheadState:
-    """What a sampler keeps of batches that are begun before they are asked for.
+    """State of a sampler whose batches are begun before they are asked for.
 
     One sampler may serve several threads: what one of them has begun another may take, where it is
     the same.
@@ -100,7 +100,7 @@ class LookaheadState:
 
     @property
     def negatives(self) -> BatchNegativeSampling | None:
-        """Those of the batch that was begun."""
+        """The negative samples of the batch that was begun."""
         begun = self.begun
         return None if begun is None else begun.negatives
 

@@ -26,7 +26,7 @@ _WRONG = 2
 
 
 def is_predictable(batches: Any) -> bool:
-    """Whether nobody can tell that a sampler of batches was asked for one early.
+    """True if nobody can tell that a sampler of batches was asked for one early.
 
     Those of torch's own draw for a whole pass when it begins, unless by a generator of the user's,
     whose state he can see. One of somebody else's may depend on what the loop does.

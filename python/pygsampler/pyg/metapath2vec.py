@@ -41,23 +41,23 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
     Parameters
     ----------
     edge_index_dict : dict of (str, str, str) to int tensors, shape [2, E]
-        Row 0 are vertices of the first type, row 1 of the last.
+        Row 0 are nodes of the first type, row 1 of the last.
     embedding_dim : int
         The width of the embedding.
     metapath : list of (str, str, str)
         The types of edges to take, step by step, again from the first on for longer walks: at most
         64.
     walk_length : int
-        The steps of a walk. After the end of one that stops early stands the dummy vertex, the last
+        The steps of a walk. After the end of one that stops early stands the dummy node, the last
         row of the embedding.
     context_size : int
-        How many vertices in a row are trained on together.
+        How many nodes in a row are trained on together.
     walks_per_node : int
-        Walks from each vertex of a batch.
+        Walks from each node of a batch.
     num_negative_samples : int
-        Walks of random vertices, of the types of the metapath, for each walk.
+        Walks of random nodes, of the types of the metapath, for each walk.
     num_nodes_dict : dict of str to int, optional
-        How many vertices of each type there are; without it the largest ids are the last.
+        How many nodes of each type there are; without it the largest ids are the last.
     sparse : bool
         Sparse gradients of the embedding.
     seed : int, optional
@@ -108,7 +108,7 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
         self._walker.check(walk_length, metapath=self._path, edge_types=_TYPE)
 
     def _typed(self, edge_index_dict: dict[EdgeType, Tensor], types: list[EdgeType]) -> Graph:
-        """All vertices of the metapath in one space of ids, those of the embedding."""
+        """All nodes of the metapath in one space of ids, those of the embedding."""
         ends: tuple[list[Tensor], list[Tensor]] = [], []
         for edge_type in types:
             edges = edge_index_dict[edge_type].cpu().long()
@@ -122,8 +122,8 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
         return Graph.from_coo(src, dst, num_nodes=self.dummy_idx, edge_data={_TYPE: each})
 
     def loader(self, **kwargs: Any) -> DataLoader[Any]:
-        """A ``torch.utils.data.DataLoader`` over all vertices of the metapath's first type, whose
-        batches are pairs of runs of ``context_size`` vertices: of walks, and of random vertices.
+        """A ``torch.utils.data.DataLoader`` over all nodes of the metapath's first type, whose
+        batches are pairs of runs of ``context_size`` nodes: of walks, and of random nodes.
 
         ``kwargs`` are its arguments.
         """

@@ -67,7 +67,7 @@ class EdgeTimes(NamedTuple):
     dst: NodesByTime | None
 
     def equals(self, other: EdgeTimes) -> bool:
-        """Whether edges have the same times, and nodes are the same."""
+        """True if edges have the same times, and nodes are the same."""
         one, two = self.bounds, other.bounds
         if one is not two and (one is None or two is None or not _equal(one, two)):
             return False
@@ -86,7 +86,7 @@ def _equal(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 class BatchNegativeSampling(NegativeSampling):  # type: ignore[misc]
-    """What PyG's draws of a generator with this seed, by a generator of its own.
+    """Negative sampling as PyG's with this seed, by a generator of its own.
 
     Torch's is one for all threads: a batch that is sampled ahead must not move the numbers of the
     training step beside it, nor be moved by them.
@@ -154,7 +154,7 @@ class BatchNegativeSampling(NegativeSampling):  # type: ignore[misc]
 
 
 def _version(weight: torch.Tensor | None) -> int | None:
-    """How often torch has written to it; None where nobody counts."""
+    """Returns how often torch has written to a tensor; None where nobody counts."""
     if weight is None:
         return 0
     # Torch does not count what is written to tensors of its inference mode.
@@ -162,7 +162,7 @@ def _version(weight: torch.Tensor | None) -> int | None:
 
 
 def has_custom_rule(neg_sampling: Any) -> bool:
-    """Whether they are drawn by code that is not PyG's, and so by torch's generator."""
+    """True if code that is not PyG's draws the samples, and so torch's generator."""
     return type(neg_sampling).sample is not NegativeSampling.sample
 
 

@@ -318,7 +318,7 @@ class PGSampler(ClassByData, Attributes):
 
     @property
     def replace(self) -> bool:
-        """Whether edges are sampled with replacement."""
+        """True if edges are sampled with replacement."""
         return self._engine_sampler().replace
 
     @replace.setter
@@ -327,7 +327,7 @@ class PGSampler(ClassByData, Attributes):
 
     @property
     def disjoint(self) -> bool:
-        """Whether each seed has a tree of its own."""
+        """True if each seed has a tree of its own."""
         return self._engine_sampler().disjoint
 
     @disjoint.setter
@@ -390,7 +390,7 @@ def _same(name: str, value: Any, known: Any) -> None:
 
 
 def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which attributes of edges and of nodes of data are its times."""
+    """Returns which attributes of edges and of nodes of data are its times."""
     if is_homogeneous(data):
         return ((name,), ()) if name in data.edata else ((), (name,))
     if isinstance(data, Data) and name not in data:

@@ -34,17 +34,17 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
     embedding_dim : int
         The width of the embedding.
     walk_length : int
-        The vertices of a walk, the first one too. Where no edge leads on, walks stay.
+        The nodes of a walk, the first one too. Where no edge leads on, walks stay.
     context_size : int
-        How many vertices in a row are trained on together.
+        How many nodes in a row are trained on together.
     walks_per_node : int
-        Walks from each vertex of a batch.
+        Walks from each node of a batch.
     p, q : float
         node2vec's return and in-out parameters, above 0.
     num_negative_samples : int
-        Walks of random vertices for each walk.
+        Walks of random nodes for each walk.
     num_nodes : int, optional
-        How many vertices there are; without it the largest id of ``edge_index`` is the last.
+        How many nodes there are; without it the largest id of ``edge_index`` is the last.
     sparse : bool
         Sparse gradients of the embedding.
     prob : str, optional
@@ -94,7 +94,7 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
         self.EPS = 1e-15
         self.embedding_dim = embedding_dim
         self.context_size = integer(context_size, "context_size", 1)
-        # PyG counts vertices up to here, and steps from here on.
+        # PyG counts nodes up to here, and steps from here on.
         self.walk_length = integer(walk_length, "walk_length", self.context_size) - 1
         self.walks_per_node = integer(walks_per_node, "walks_per_node", 1)
         self.p, self.q, self.prob = p, q, prob
@@ -106,17 +106,17 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
         self.reset_parameters()
 
     def loader(self, **kwargs: Any) -> DataLoader[Any]:
-        """A ``torch.utils.data.DataLoader`` over all vertices, whose batches are those of
+        """A ``torch.utils.data.DataLoader`` over all nodes, whose batches are those of
         ``sample``; ``kwargs`` are its arguments."""
         device = self.embedding.weight.device
         return loader(self._walker.numbers, self.num_nodes, self._sample, device, kwargs)
 
     @torch.jit.ignore  # type: ignore[untyped-decorator]
     def pos_sample(self, batch: Tensor) -> Tensor:
-        """Runs of ``context_size`` vertices of walks from ``batch``, int [N], on its device.
+        """Runs of ``context_size`` nodes of walks from ``batch``, int [N], on its device.
 
         Shape [walks_per_node * N * (walk_length - context_size + 1), context_size], ``walk_length``
-        in vertices: those from the walks' first vertex on, then from the second.
+        in nodes: those from the walks' first node on, then from the second.
         """
         return self._positive(batch, batch.device)
 

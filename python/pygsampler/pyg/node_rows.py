@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["NodeRows", "Reach", "first_rows", "plain_tensors"]
+__all__ = ["NodeRows", "Reach", "first_rows", "first_rows_like", "plain_tensors", "rows_of"]
 
 # Functions that give a row for each row, in place or not.
 _NAMES = """
@@ -74,12 +74,13 @@ class Reach(NamedTuple):
     """The rows that a tensor has of the nodes of a type: those of the first ``depth`` hops.
 
     They are exact; of nodes behind them nothing was computed. ``counts`` has the number of nodes
-    after each hop.
+    after each hop. ``run`` learns of functions whose tensors reach differently far.
     """
 
     kind: str | None
     counts: list[int]
     depth: int
+    run: Any
 
     @property
     def num_rows(self) -> int:
@@ -90,6 +91,12 @@ class Reach(NamedTuple):
     def is_full(self) -> bool:
         """True if all nodes of the batch have a row."""
         return self.depth == len(self.counts) - 1
+
+
+class RowsOf(NamedTuple):
+    """Stands for rows of nodes of a type in a result."""
+
+    kind: str | None
 
 
 class NodeRows(torch.Tensor):
@@ -139,6 +146,8 @@ class NodeRows(torch.Tensor):
         if name == "__getitem__" and len(nodes) == 1 and _within(args[1], first):
             return func(first.plain(), *args[1:])
         least = min((each._reach for each in nodes), key=lambda reach: reach.depth)
+        if any(each._reach.depth != least.depth for each in nodes):
+            least.run.is_mixed = True
         one_kind = all(each._reach.kind == least.kind for each in nodes)
         axis = _result_axis(name, args, kwargs, nodes) if one_kind else None
         if axis is None:
@@ -154,9 +163,31 @@ class NodeRows(torch.Tensor):
         return _wrapped(func(*args, **kwargs), least, axis, f"{name!r} of {tuple(first.shape)}")
 
 
-def first_rows(value: Any, depth: int = 0) -> Any:
-    """Returns a result of a model with the rows of the first hops only, as plain tensors."""
-    return _each(value, lambda x: x.plain(x._reach.counts[depth]))
+def first_rows(value: Any) -> Any:
+    """Returns a result of a model with the rows of the seeds only, as plain tensors."""
+    return _each(value, lambda x: x.plain(x._reach.counts[0]))
+
+
+def rows_of(value: Any) -> Any:
+    """Returns a result of a model with ``RowsOf`` in the place of its rows of nodes."""
+    return _each(value, lambda x: RowsOf(x._reach.kind))
+
+
+def first_rows_like(value: Any, pattern: Any, seeds: dict[str | None, int]) -> Any:
+    """Returns a result of plain tensors with the rows of the seeds only.
+
+    ``pattern`` is ``rows_of`` another result of the model.
+    """
+    if isinstance(pattern, RowsOf):
+        return value[: seeds[pattern.kind]]
+    if isinstance(value, dict):
+        return type(value)(
+            {key: first_rows_like(each, pattern[key], seeds) for key, each in value.items()}
+        )
+    if isinstance(value, (list, tuple)):
+        parts = [first_rows_like(*both, seeds) for both in zip(value, pattern, strict=True)]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
 
 
 def plain_tensors(value: Any) -> Any:

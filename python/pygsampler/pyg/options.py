@@ -1,4 +1,4 @@
-"""What PyG's users may ask for, and how we say no."""
+"""Options of PyG that its users may ask for, and refusals of others."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def weights(weight_attr: str | None, known: Iterable[str]) -> str | None:
 
 
 def backward(sample_direction: Any) -> bool:
-    """Whether out-neighbours are sampled."""
+    """True if out-neighbors are sampled."""
     if sample_direction not in ("forward", "backward"):
         raise ValueError(
             f"sample_direction: expected 'forward' or 'backward', got {describe(sample_direction)}"
@@ -184,7 +184,7 @@ def bounds(values: torch.Tensor, where: str, name: str, float_: bool) -> torch.T
 
 
 def ids(values: torch.Tensor, where: str) -> torch.Tensor:
-    """Vertices as the engine takes them: int64, 1-D, on the CPU. ``where`` is the user's name."""
+    """Nodes as the engine takes them: int64, 1-D, on the CPU. ``where`` is the user's name."""
     if values.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}")
     if values.dtype == torch.int64 and values.dim() == 1 and values.is_cpu:

@@ -18,9 +18,9 @@ __all__ = ["output_edges", "output_nodes", "subgraph_output"]
 
 
 def output_nodes(batch: MiniBatch) -> tuple[torch.Tensor, list[int]]:
-    """All vertices, each seed with a row of its own at the front, and how many a hop.
+    """All nodes, each seed with a row of its own at the front, and how many a hop.
 
-    The batch knows a vertex that is among the seeds twice once; PyG has it twice.
+    The batch knows a node that is among the seeds twice once; PyG has it twice.
     """
     blocks = batch.blocks[::-1]
     known = [batch._distinct_seeds(), *[block.num_src_nodes for block in blocks]]
@@ -34,7 +34,7 @@ def output_nodes(batch: MiniBatch) -> tuple[torch.Tensor, list[int]]:
 def output_edges(batch: MiniBatch) -> tuple[InducedEdges, list[int]]:
     """The sampled edges, those into the seeds first, and how many of them each hop has.
 
-    Where each vertex is expanded once, the destinations of the hops follow each other in the
+    Where each node is expanded once, the destinations of the hops follow each other in the
     numbering, and all rows together are one CSC.
     """
     blocks = batch.blocks[::-1]
@@ -76,7 +76,7 @@ def _repeated(
     distinct, device = batch._distinct_seeds(), found.row.device
     more = len(batch.output_nodes) - distinct
     row_of_seed = batch.output_index.long()
-    # Where each vertex is now.
+    # Where each node is now.
     place = index_with_repeats(row_of_seed, distinct, len(batch.input_nodes))
     kept, into, numbers, first = [], [], [], 0
     for block, count in zip(blocks, counts, strict=True):
@@ -109,9 +109,9 @@ def _repeated(
 def subgraph_output(
     batch: Subgraph, rooted: bool
 ) -> tuple[torch.Tensor, InducedEdges, torch.Tensor | None]:
-    """The vertices of a subgraph, each seed with a row of its own at the front, and its edges.
+    """The nodes of a subgraph, each seed with a row of its own at the front, and its edges.
 
-    The last says where the vertices were before, None: where they are.
+    The last says where the nodes were before, None: where they are.
     """
     made = batch._rooted(rooted)
     col = edge_rows(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)

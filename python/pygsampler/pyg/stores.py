@@ -220,7 +220,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
 
     @property
     def graph(self) -> Graph | None:
-        """What was put as a ``Graph`` for edges without a type, if anything."""
+        """The ``Graph`` that was put for edges without a type, if any."""
         _, edges = self._edges.get((None, "csc"), (None, None))
         return edges if is_homogeneous(edges) else None
 
@@ -252,7 +252,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
         if is_homogeneous(edges):
             assert attr is not None
             indptr = edges.indptr.torch()
-            # Vertices behind the last row have no in-edges.
+            # Nodes behind the last row have no in-edges.
             more = int(attr.size[1]) + 1 - len(indptr)
             if more > 0:
                 indptr = torch.cat([indptr, indptr[-1:].expand(more)])
@@ -303,7 +303,7 @@ def _key(attr: TensorAttr) -> tuple[Any, Any]:
 
 
 def _is_all(index: Any, rows: int) -> bool:
-    """Whether an index of PyG's means all rows, in their order."""
+    """True if an index of PyG's means all rows, in their order."""
     if index is None or (isinstance(index, slice) and index == slice(None)):
         return True
     if isinstance(index, (torch.Tensor, numpy.ndarray)) and len(index) == rows:

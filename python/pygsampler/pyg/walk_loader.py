@@ -48,7 +48,7 @@ class WalkSampler:
     def walk(
         self, batch: torch.Tensor, device: torch.device, length: int, **options: Any
     ) -> Walks[torch.Tensor]:
-        """A walk from each vertex of ``batch``, of int32 or int64, on ``device``."""
+        """A walk from each node of ``batch``, of int32 or int64, on ``device``."""
         seeds = ids(batch, "batch")
         self._number = epoch, number = self.numbers.number(seeds)
         sampler = self._sampler(length, **options)
@@ -113,6 +113,6 @@ def _collated(
 
 
 def windows(walks: torch.Tensor, size: int) -> torch.Tensor:
-    """All runs of ``size`` vertices of walks [n, steps + 1], first those from the first vertex on:
+    """All runs of ``size`` nodes of walks [n, steps + 1], first those from the first node on:
     [n * (steps + 2 - size), size]."""
     return walks.unfold(1, size, 1).transpose(0, 1).reshape(-1, size)

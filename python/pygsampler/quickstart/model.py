@@ -20,7 +20,7 @@ DROPOUT = 0.5
 
 
 class Bags:
-    """Words of vertices: those of row v are ``indices[indptr[v]:indptr[v + 1]]``."""
+    """Words of nodes: those of row v are ``indices[indptr[v]:indptr[v + 1]]``."""
 
     def __init__(self, indptr: Tensor, indices: Tensor) -> None:
         self.indptr = indptr
@@ -28,7 +28,7 @@ class Bags:
 
     @classmethod
     def of(cls, words: Tensor, num_words: int) -> Bags:
-        """Of rows that are filled up with ``num_words``, which is no word: [rows, longest]."""
+        """Returns bags of rows filled up with ``num_words``, which is no word: [rows, longest]."""
         kept = words < num_words
         indptr = words.new_zeros(len(words) + 1)
         torch.cumsum(kept.sum(1), 0, out=indptr[1:])

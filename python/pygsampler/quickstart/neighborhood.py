@@ -1,4 +1,4 @@
-"""One sampled neighbourhood, laid out in rings: the seed, hop 1, hop 2."""
+"""A sampled neighborhood, laid out in rings: the seed, hop 1, hop 2."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ TEST_BATCH_SIZE = 4096
 
 @dataclass
 class Outcome:
-    """What training one model gave. Accuracies are parts of 1.
+    """The outcome of training a model. Accuracies are parts of 1.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Batches(Protocol):
 
 
 class Shuffled:
-    """Batches of ids in a new order at each pass, for the model without a graph."""
+    """Batches of ids in a new order in each epoch, for the model without a graph."""
 
     def __init__(self, ids: Tensor, batch_size: int) -> None:
         self.ids = ids
@@ -192,9 +192,9 @@ def accuracy(model: nn.Module, forward: Forward, batches: Iterable[Any]) -> floa
 
 
 def edges_per_second(graph: Graph, *, seed: int = 0, seconds: float = 0.5) -> float:
-    """How fast batches come out of the loader while nothing else is done with them.
+    """Measures how fast batches come out of the loader while nothing else is done with them.
 
-    Passes over all vertices of the graph, as batches of training, for at least ``seconds``.
+    Iterates over all nodes of the graph, as batches of training, for at least ``seconds``.
     """
     loader = DataLoader(
         graph, torch.arange(graph.num_nodes), FANOUTS, batch_size=BATCH_SIZE, seed=seed

@@ -36,7 +36,7 @@ S = TypeVar("S", bound="_StepSampler")
 
 
 class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
-    """What ``KHop`` and ``LayerSample`` share."""
+    """Base of ``KHop`` and ``LayerSample``."""
 
     __slots__ = ("__weakref__", "_numbers")
 
@@ -66,7 +66,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> SampleJob:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         if exclude is not None:
             raise NotImplementedError(
                 f"exclude: expected None for {type(self).__name__}, got {describe(exclude)}"
@@ -139,21 +139,21 @@ def _restored(kind: type[S], fields: dict[str, Any], seed: int, epoch: int, numb
 
 
 class KHop(_StepSampler):
-    """k-hop sampling as NextDoor has it: every vertex draws, and nothing is deduplicated.
+    """k-hop sampling as NextDoor has it: every node draws, and nothing is deduplicated.
 
-    Each vertex of step i - 1 draws ``fanouts[i]`` of its in-edges with replacement, uniformly, so
-    that a sample has ``fanouts[0]``, then ``fanouts[0] * fanouts[1]`` vertices, and so on, in
+    Each node of step i - 1 draws ``fanouts[i]`` of its in-edges with replacement, uniformly, so
+    that a sample has ``fanouts[0]``, then ``fanouts[0] * fanouts[1]`` nodes, and so on, in
     places that are known beforehand. What is drawn belongs to the sample (its place in the call),
-    the step and the slot, never to the vertex: two samples, or two slots, that meet are
+    the step and the slot, never to the node: two samples, or two slots, that meet are
     independent. The samples are a pure function of (graph, options, seed, epoch, batch, seeds),
-    the same bytes on the CPU and on a GPU. For blocks to train with, where a vertex is drawn once,
+    the same bytes on the CPU and on a GPU. For blocks to train with, where a node is drawn once,
     see ``PGSampler``.
 
     Parameters
     ----------
     fanouts : sequence of int
-        Draws of each vertex, step by step, the first from the seeds: 1 to 16 steps of 1 to 2**20,
-        and fewer than 2**31 vertices of a sample in all.
+        Draws of each node, step by step, the first from the seeds: 1 to 16 steps of 1 to 2**20,
+        and fewer than 2**31 nodes of a sample in all.
     unique : bool or "transit"
         True: no node occurs twice in a step of a sample, whichever nodes drew it, as in NextDoor.
         An edge to a node that an earlier place of the step has is drawn again; -1 stands where
@@ -164,7 +164,7 @@ class KHop(_StepSampler):
     edge_ids : bool
         Make ``StepSamples.edge_ids``.
     execution : str
-        On a GPU: ``"sample"`` draws a slot a thread; ``"transit"`` groups the vertices that draw,
+        On a GPU: ``"sample"`` draws a slot a thread; ``"transit"`` groups the nodes that draw,
         step by step (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``. The samples are the
         same. With ``unique=True`` a sample's nodes depend on each other, and ``"transit"`` is
         refused.
@@ -201,18 +201,18 @@ class KHop(_StepSampler):
 
 
 class LayerSample(_StepSampler):
-    """Layer sampling as NextDoor has it: the vertices of a sample's step draw together.
+    """Layer sampling as NextDoor has it: the nodes of a sample's step draw together.
 
     Step i of a sample draws ``sizes[i]`` edges, uniformly with replacement, from the in-edges of
-    all vertices of its step i - 1, put one list behind another: a vertex that is there twice has
+    all nodes of its step i - 1, put one list behind another: a node that is there twice has
     its edges there twice, and one with more edges is drawn from more often. So a sample grows to
-    ``sum(sizes)`` vertices. All are -1 where the list is empty. NextDoor's own program draws for
-    each vertex apart, which is ``KHop``.
+    ``sum(sizes)`` nodes. All are -1 where the list is empty. NextDoor's own program draws for
+    each node apart, which is ``KHop``.
 
     Parameters
     ----------
     sizes : sequence of int
-        Vertices of a sample's steps: 1 to 16 steps of 1 to 2**20. NextDoor's evaluation has
+        Nodes of a sample's steps: 1 to 16 steps of 1 to 2**20. NextDoor's evaluation has
         ``[1000, 1000]``.
     edge_ids, seed
         As for ``KHop``.

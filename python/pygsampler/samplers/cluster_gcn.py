@@ -37,7 +37,7 @@ class ClusterGCN(ProgramSampler[Any]):
 
     @property
     def num_parts(self) -> int:
-        """How many clusters there are: one more than the largest number."""
+        """The number of clusters: one more than the largest of their numbers."""
         return len(self._starts) - 1
 
     @property
@@ -57,7 +57,7 @@ class ClusterGCN(ProgramSampler[Any]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """As ``Sampler.launch``: the seeds are numbers of clusters."""
+        """Starts a batch as ``Sampler.launch`` does: the seeds are numbers of clusters."""
         job: PendingBatch[Any] = self._program.launch(
             *self._given(graph, seeds),
             epoch=epoch,
@@ -73,7 +73,7 @@ class ClusterGCN(ProgramSampler[Any]):
         return graph, self._vertices(graph, seeds)
 
     def _vertices(self, graph: Graph, seeds: Any) -> Any:
-        """The vertices of some clusters, one cluster behind the other."""
+        """The nodes of some clusters, one cluster behind the other."""
         import numpy as np
 
         check_graph(graph)
@@ -101,7 +101,7 @@ class ClusterGCN(ProgramSampler[Any]):
 def cluster_gcn_parts(part: Any, *, seed: int | None = None) -> ClusterGCN:
     """Cluster-GCN (Chiang et al., 2019) for loaders: the seeds of a call are clusters.
 
-    A batch is that of ``cluster_gcn`` of all vertices of these clusters, one cluster behind the
+    A batch is that of ``cluster_gcn`` of all nodes of these clusters, one cluster behind the
     other, with the edges between them too. A loader deals the clusters:
 
         part = samplers.clusters(graph, 200)
@@ -111,7 +111,7 @@ def cluster_gcn_parts(part: Any, *, seed: int | None = None) -> ClusterGCN:
     Parameters
     ----------
     part : array or tensor of integers >= 0, shape [V]
-        The cluster of each vertex: of ``clusters``, or of another cut of your own.
+        The cluster of each node: of ``clusters``, or of another cut of your own.
     seed : int, optional
         As ``PGSampler`` has it; a batch does not depend on it, what a loader shuffles does.
 

@@ -42,7 +42,7 @@ class _Tables:
         self._begin()
 
     def of(self, graph: Graph) -> Graph:
-        """That of a graph, drawn at the first call; of one of these itself."""
+        """Returns the graph of fixed neighbors, drawn at the first call; of such a graph itself."""
         # A forked child has a lock of its own: one of ours might be held by a thread that it lacks.
         with library.table_lock():
             if graph in self._made:
@@ -59,7 +59,7 @@ class _Tables:
         fanout, seed = self._about
         seeds = np.arange(graph.num_nodes, dtype=graph.dtype)
         batch = kgcn(fanouts=[fanout], seed=seed).sample(graph, seeds, epoch=0, batch=0)
-        # All vertices are destinations, in their order: places in the batch are ids of the graph.
+        # All nodes are destinations, in their order: places in the batch are ids of the graph.
         block = batch.blocks[0]
         return Graph.from_csc(
             block.indptr, block.indices, edge_ids=block.edge_ids, num_nodes=graph.num_nodes
@@ -67,7 +67,7 @@ class _Tables:
 
 
 class FixedNeighbors(Sampler[MiniBatch]):
-    """Samples the same neighbours of a vertex in every batch; ``kgcn_static`` makes it."""
+    """Samples the same neighbours of a node in every batch; ``kgcn_static`` makes it."""
 
     def __init__(self, fanout: int, hops: int, seed: int | None) -> None:
         super().__init__(seed)
@@ -97,7 +97,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[MiniBatch]:
-        """As ``Sampler.launch``; edges in ``exclude`` are left out of those that were drawn."""
+        """Starts a batch as ``Sampler.launch`` does; drawn edges in ``exclude`` are left out."""
         return self._all.launch(
             self.sampled_graph(graph),
             seeds,
@@ -118,7 +118,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
         return self._all._many(self.sampled_graph(graph), many, epoch, batch)
 
     def with_seed(self, seed: int | None) -> FixedNeighbors:
-        """As ``Sampler.with_seed``: with other neighbours, unless the seed is the same."""
+        """Returns a sampler with the neighbors of another seed; the same seed keeps them."""
         other = super().with_seed(seed)
         other._all = self._all.with_seed(other.seed)
         if other.seed != self.seed:
@@ -137,17 +137,17 @@ class FixedNeighbors(Sampler[MiniBatch]):
 
 
 def kgcn_static(*, fanout: int, hops: int = 2, seed: int | None = None) -> FixedNeighbors:
-    """KGCN (Wang et al., 2019) as its code samples: each vertex's neighbours are drawn once.
+    """KGCN (Wang et al., 2019) as its code samples: each node's neighbours are drawn once.
 
-    The draws are those of ``kgcn``, ``fanout`` for each vertex of the graph, made at the first
-    batch and kept with the sampler for as long as the graph lives. A batch has of each vertex that
+    The draws are those of ``kgcn``, ``fanout`` for each node of the graph, made at the first
+    batch and kept with the sampler for as long as the graph lives. A batch has of each node that
     it meets all of these, whatever its number and epoch; another seed draws others. Edges have the
     ids that they have in the graph.
 
     Parameters
     ----------
     fanout : int
-        Draws of each vertex, at least 1; the paper has 4 to 8. A vertex with fewer edges draws with
+        Draws of each node, at least 1; the paper has 4 to 8. A node with fewer edges draws with
         replacement, one without any has none.
     hops : int
         Blocks of a batch, at least 1; the paper has 1 and 2.

@@ -1,4 +1,4 @@
-"""GraphSAINT (Zeng et al., 2020): subgraphs with the chances of their vertices and edges."""
+"""GraphSAINT (Zeng et al., 2020): subgraphs with the chances of their nodes and edges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def saint_node(
     budget: int,
     by: Literal["out_degree", "in_degree", "weights"] = "out_degree",
 ) -> Any:
-    """GraphSAINT's node sampler: vertices by degree, and the edges among them.
+    """GraphSAINT's node sampler: nodes by degree, and the edges among them.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def saint_node(
         Draws with replacement; the paper has 4500 to 8000. The seeds play no part.
     by : str
         What draws follow: ``"out_degree"``, which counts as 1 where it is 0, as in DGL;
-        ``"in_degree"``; or ``"weights"``, the sum of the squared values of a vertex's out-edges,
+        ``"in_degree"``; or ``"weights"``, the sum of the squared values of a node's out-edges,
         which are those of ``weight=``: the paper's rule.
 
     Notes
     -----
     The edge u to v has the value p(u, v) / p(v), by which its coefficient is to be divided, and
-    ``extra["node_norm"]`` is p(v), the chance of vertex v to be in a subgraph: the loss of v is to
-    be divided by p(v) and the number of vertices. Both are exact: with q(v) the share of v, they
+    ``extra["node_norm"]`` is p(v), the chance of node v to be in a subgraph: the loss of v is to
+    be divided by p(v) and the number of nodes. Both are exact: with q(v) the share of v, they
     are p(v) = 1 - (1 - q(v))^n, and 1 - (1 - q(u))^n - (1 - q(v))^n + (1 - q(u) - q(v))^n, for a
     loop p(v).
     """
@@ -52,7 +52,7 @@ def saint_node(
 
 
 def sampled_subgraph(A: GraphMatrix, d: Vector, budget: int) -> Any:
-    """The subgraph of so many draws of vertices by d, with its exact chances."""
+    """The subgraph of so many draws of nodes by d, with its exact chances."""
     integer(budget, "budget", 0, 2**31 - 1)
     q = d / d.sum()
     V = d.draw(budget, replace=True).unique()
@@ -86,7 +86,7 @@ def saint_edge(
     -----
     For a symmetric graph without parallel edges, whose edge between u and v, in both directions, is
     one; loops are not drawn by ``"independent"``. Values and ``extra["node_norm"]`` are those of
-    ``saint_node``, exact for such graphs. A draw is a vertex that has edges, and one of its edges,
+    ``saint_node``, exact for such graphs. A draw is a node that has edges, and one of its edges,
     both uniform: which has that law.
     """
     integer(budget, "budget", 0, 2**31 - 1)
@@ -123,14 +123,14 @@ def saint_walk(A: GraphMatrix, seeds: NodeList, *, roots: int, length: int) -> A
     Parameters
     ----------
     roots : int
-        Walks, from vertices with replacement; the paper has 1250 to 6000. The seeds play no part.
+        Walks, from nodes with replacement; the paper has 1250 to 6000. The seeds play no part.
     length : int
         Steps of a walk; the paper has 2, and 4 for Reddit.
 
     Notes
     -----
     Steps go against the edges, along them in a graph that is reversed; in a symmetric graph it is
-    one. A walk that finds no edge stays. The chances of vertices and edges are those of the walks,
+    one. A walk that finds no edge stays. The chances of nodes and edges are those of the walks,
     of which there is no short formula: ``saint_norms`` estimates them.
     """
     integer(roots, "roots", 0, 2**31 - 1)
@@ -152,7 +152,7 @@ def _weight(A: GraphMatrix, G: Matrix, d: Vector) -> Matrix:
 
 
 def _normed(A: GraphMatrix, V: NodeList, G: Matrix, missed: Vector, neither: Matrix) -> Any:
-    """The subgraph with its chances, from those that a vertex and that both ends are missed."""
+    """The subgraph with its chances, from those that a node and that both ends are missed."""
     joint = neither.sub(missed, axis=1).sub(missed, axis=0) + 1
     value = _loopless(A, G).select(joint.div(1 - missed, axis=0), 1)
     return V, value, {"node_norm": (1 - missed)[V]}

@@ -1,4 +1,4 @@
-"""``HGTSampler``: subgraphs of graphs with types, as many vertices of each type."""
+"""``HGTSampler``: subgraphs of graphs with types, as many nodes of each type."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def __dir__() -> list[str]:
 class HGTSampler(HeteroPlanSampler):
     """Samples a subgraph around seeds, by the budgets of the Heterogeneous Graph Transformer.
 
-    Each in-edge of a chosen vertex gives its source 1/d of budget, d being how many in-edges of
-    that edge type the vertex has. In each iteration every type gives a number of its vertices that
+    Each in-edge of a chosen node gives its source 1/d of budget, d being how many in-edges of
+    that edge type the node has. In each iteration every type gives a number of its nodes that
     have a budget, one after another, each with a chance that is proportional to the square of its
-    budget among those that are left. So types are balanced, and vertices that many chosen ones
-    share come first: the subgraph is dense. A batch has the edges among all of its vertices.
+    budget among those that are left. So types are balanced, and nodes that many chosen ones
+    share come first: the subgraph is dense. A batch has the edges among all of its nodes.
 
     Parameters
     ----------
-    num_samples : sequence of int, or mapping of vertex types to sequences of int
-        How many vertices each iteration chooses: of each type alike, or by type, all types of the
+    num_samples : sequence of int, or mapping of node types to sequences of int
+        How many nodes each iteration chooses: of each type alike, or by type, all types of the
         graph and as many iterations of each. -1 takes all that have a budget, 0 takes none.
     max_neighbors : int, optional
-        A vertex with more in-edges of an edge type keeps that many, drawn uniformly, once for the
+        A node with more in-edges of an edge type keeps that many, drawn uniformly, once for the
         batch: budgets and edges are those of the graph of these. None keeps all. As in PyG and in
         the authors' program, 50.
     seed : int, optional
@@ -47,15 +47,15 @@ class HGTSampler(HeteroPlanSampler):
     Raises
     ------
     TypeError, ValueError
-        For an option of the wrong type or range; by ``sample`` also for types of vertices that are
+        For an option of the wrong type or range; by ``sample`` also for types of nodes that are
         missing in ``num_samples``, or not in the graph.
 
     Notes
     -----
-    ``sample`` takes a ``HeteroGraph`` and a mapping of vertex types to seeds, and gives a
+    ``sample`` takes a ``HeteroGraph`` and a mapping of node types to seeds, and gives a
     ``MiniBatch`` of one hop: ``batch.blocks[0]`` has for each edge type the edges from all of
     the source type's ``nodes`` to all of the destination type's. The seeds are the first of their
-    type, then come the vertices that the iterations chose, each in the order in which they were
+    type, then come the nodes that the iterations chose, each in the order in which they were
     chosen. A batch is made by one core, or of a graph on a GPU by one launch there, where it stays:
     the same bytes. ``exclude`` is a mapping of edge types to edge ids.
 
@@ -86,7 +86,7 @@ class HGTSampler(HeteroPlanSampler):
 
     @property
     def num_samples(self) -> tuple[int, ...] | dict[str, tuple[int, ...]]:
-        """How many vertices each iteration chooses, of each type alike or by type."""
+        """The number of nodes that each iteration chooses, of each type alike or by type."""
         found: tuple[Any, ...] = self._plan["num_samples"]
         if not any(isinstance(each, Mapping) for each in found):
             return found
@@ -94,13 +94,13 @@ class HGTSampler(HeteroPlanSampler):
 
     @property
     def max_neighbors(self) -> int | None:
-        """In-edges that a vertex keeps of an edge type; None: all."""
+        """In-edges that a node keeps of an edge type; None: all."""
         value: int | None = self._plan["max_neighbors"]
         return value
 
     @property
     def map_bytes(self) -> int | None:
-        """As it was given."""
+        """The bound of the map, as it was given."""
         value: int | None = self._plan["map_bytes"]
         return value
 

@@ -1,4 +1,4 @@
-"""Layer-wise algorithms: the vertices of a hop are drawn for all of its destinations together."""
+"""Layer-wise algorithms: the nodes of a hop are drawn for all of its destinations together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def normalized(A: Any, seeds: Any) -> Any:
 
 
 def squared_norms(A: Any) -> Any:
-    """Of each vertex the sum of w**2 over all of its edges."""
+    """Returns the sum of w**2 over all edges of each node."""
     N = A if A.weighted else A.div(A.count(axis=0), axis=0)
     return (N * N).sum(axis=1)
 
@@ -150,7 +150,7 @@ def asgcn(
     source: str = "h_source",
     target: str = "h_target",
 ) -> list[Matrix]:
-    """AS-GCN (Huang et al., 2018): rows by their weights and by trained scores of vertices.
+    """AS-GCN (Huang et al., 2018): rows by their weights and by trained scores of nodes.
 
     Row u is drawn, with replacement, by the norm of its weights, times relu(h_u + sum of h_v) + 1,
     v the destinations, times relu(h_u) + 1; the weight of an edge is w (relu(h_u + h_v) + 1)
@@ -161,7 +161,7 @@ def asgcn(
     nodes : sequence of int
         Draws of each hop, outermost first, -1 for all rows, once; the paper has 128 to 512.
     source, target : str
-        Names of vertex arrays [V]: X w0 and X w1, of the features X and the trained w. A batch has
+        Names of node arrays [V]: X w0 and X w1, of the features X and the trained w. A batch has
         what stands in them when it is sampled, so a loader that samples ahead has older ones.
     """
     blocks: list[Any] = []
@@ -248,25 +248,25 @@ def labor(
     LABOR-0 without ``weight=`` that is fanout / d(v). With weights a(u, v) it is min(1, c(v) a), by
     the c(v) for which a weighted mean over v's edges has the variance of one over ``fanout`` of
     them drawn uniformly without replacement. So a destination has about ``fanout`` edges, and hops
-    meet the same vertices.
+    meet the same nodes.
 
     Parameters
     ----------
     fanouts : sequence of int
         The edges of a destination in the mean, outermost hop first; -1 takes all.
     importance : int
-        i of LABOR-i: chances min(1, c(v) pi(u)), pi made in so many rounds to have fewer vertices
+        i of LABOR-i: chances min(1, c(v) pi(u)), pi made in so many rounds to have fewer nodes
         at the same variances; the more rounds, the fewer.
     exact : bool
         Each destination has ``fanout`` edges, or all where it has fewer: those with the least
-        r(u) / a(u, v), r the numbers of the vertices, which is sequential Poisson sampling
+        r(u) / a(u, v), r the numbers of the nodes, which is sequential Poisson sampling
         (Ohlsson, 1998; GraphBolt's ``sample_layer_neighbor``). Without ``importance``.
     layer_dependency : bool
         The numbers are the same in all hops.
     batch_dependency : int
         Numbers change gradually from a batch of an epoch to the next, as DGL's and GraphBolt's, so
-        that vertices met in one are met in the next. A period of so many batches leads from numbers
-        to independent ones: batch j of it has Phi(cos(a) Phi^-1(x) + sin(a) Phi^-1(y)) of a vertex,
+        that nodes met in one are met in the next. A period of so many batches leads from numbers
+        to independent ones: batch j of it has Phi(cos(a) Phi^-1(x) + sin(a) Phi^-1(y)) of a node,
         a being j over the period of a right angle, x and y its numbers where this period and the
         next begin, and Phi the normal distribution (Balin, LaSalle and Catalyurek, 2023).
     weights : bool or str

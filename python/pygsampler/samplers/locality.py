@@ -1,4 +1,4 @@
-"""GNNSampler's locality: which vertices have neighbours that lie together in memory."""
+"""GNNSampler's locality: which nodes have neighbours that lie together in memory."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def locality(
     fanouts : sequence of int
         Edges of each destination, outermost hop first.
     score : str
-        The name of a vertex array [V] with L: ``locality_scores`` makes one.
+        The name of a node array [V] with L: ``locality_scores`` makes one.
     beta : float
         How much more often, at least 1; 1 is uniform.
     hard : bool
-        By L itself, as published: an edge from a vertex of L = 0 is never drawn, unless all are 0,
+        By L itself, as published: an edge from a node of L = 0 is never drawn, unless all are 0,
         when draws are uniform.
     """
     bias = _biased(A, score, beta, hard)
@@ -76,7 +76,7 @@ def locality_saint(
 ) -> Any:
     """GNNSampler's subgraphs: GraphSAINT's node sampler, by locality in the place of degrees.
 
-    A vertex v is drawn by 1 + (beta - 1) L(v): every vertex keeps a chance.
+    A node v is drawn by 1 + (beta - 1) L(v): every node keeps a chance.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def locality_layers(
 
 
 def _biased(A: GraphMatrix, score: str, beta: float, hard: bool) -> Vector:
-    """What vertices are drawn by."""
+    """Returns the bias that nodes are drawn by."""
     if isinstance(beta, bool) or not isinstance(beta, (int, float)):
         raise TypeError(f"beta: expected a number, got {describe(beta)}")
     if not 1 <= beta < inf:
@@ -146,7 +146,7 @@ def _biased(A: GraphMatrix, score: str, beta: float, hard: bool) -> Vector:
     marks = A.ndata[score]
     bias: Vector
     if boolean(hard, "hard"):
-        # Where no vertex is marked none would be drawn: all are alike then.
+        # Where no node is marked none would be drawn: all are alike then.
         bias = (marks.max() != 0).select(marks, 1)
     else:
         bias = marks * (beta - 1) + 1
@@ -161,14 +161,14 @@ def locality_scores(
     threshold: float | None = None,
     share: float | None = None,
 ) -> npt.NDArray[np.float32]:
-    """How close the ids of each vertex's in-neighbours are to a run of consecutive ones.
+    """Returns how close the ids of each node's in-neighbors are to a run of consecutive ones.
 
     Parameters
     ----------
     graph : Graph
         On the CPU.
     min_neighbors : int
-        Vertices with fewer distinct neighbours (or edges, of the published measure) have 0.
+        Nodes with fewer distinct neighbours (or edges, of the published measure) have 0.
     measure : str
         ``"repaired"``: of the distinct neighbours in ascending order, with their mean taken away,
         and of the numbers 0, 1, 2, ... with theirs: sum(x g) / sum(x^2). It is 1 for a run, 1/c for
@@ -177,7 +177,7 @@ def locality_scores(
     threshold : float, optional
         Then scores are marks: 1 above it, else 0. The paper has 0.865 to 0.95 for its own measure.
     share : float, optional
-        Likewise, by the score that this share of the vertices, the best ones, have at least.
+        Likewise, by the score that this share of the nodes, the best ones, have at least.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def locality_scores(
     Warns
     -----
     UserWarning
-        Where no vertex is marked by ``threshold`` or ``share``: draws by marks are uniform then.
+        Where no node is marked by ``threshold`` or ``share``: draws by marks are uniform then.
     """
     import numpy as np
 

@@ -37,9 +37,9 @@ def clusters(
     graph : Graph
         On the CPU.
     parts : int
-        How many, at most one for each vertex. A part may be left without vertices.
+        How many, at most one for each node. A part may be left without nodes.
     vertex_weights : ndarray or tensor of integers >= 0, shape [V], optional
-        Parts have about the same sum of these; default: as many vertices.
+        Parts have about the same sum of these; default: as many nodes.
     recursive : bool
         By halves, rather than into all parts together.
     seed : int
@@ -48,7 +48,7 @@ def clusters(
     Returns
     -------
     ndarray of int64, shape [V]
-        The part of each vertex. The vertices of some parts are the seeds of a batch of
+        The part of each node. The nodes of some parts are the seeds of a batch of
         ``cluster_gcn``: ``np.flatnonzero(np.isin(part, chosen))``.
 
     Raises
@@ -109,7 +109,7 @@ def _metis(
 
 
 def _symmetric(indptr: Any, indices: Any, count: int) -> tuple[Any, Any]:
-    """The distinct pairs of different vertices with an edge, both ways, by the first of each."""
+    """The distinct pairs of different nodes with an edge, both ways, by the first of each."""
     import numpy as np
 
     v = np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))

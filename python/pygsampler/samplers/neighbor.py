@@ -50,25 +50,25 @@ def __dir__() -> list[str]:
 class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     """Samples in-neighbours uniformly, hop by hop, from seeds outwards.
 
-    At each hop every vertex of the frontier gets ``fanout`` of its in-edges, drawn afresh. The
+    At each hop every node of the frontier gets ``fanout`` of its in-edges, drawn afresh. The
     sample is a pure function of (graph, options, seed, epoch, batch, seeds): never of threads,
     processes or earlier calls.
 
     Parameters
     ----------
     fanouts : sequence of int
-        In-edges for each vertex, outermost hop first: ``fanouts[-1]`` is applied to the seeds.
+        In-edges for each node, outermost hop first: ``fanouts[-1]`` is applied to the seeds.
         -1 takes all, also with replacement; 0 takes none. Of a ``HeteroGraph`` each may be a
         mapping of edge types to int, all types of the graph unless there is a
         ``default_fanout``.
     replace : bool
-        Draw with replacement: then a vertex with any in-edge gets exactly ``fanout`` draws.
-        Without, a vertex with at most ``fanout`` in-edges gets all of them.
+        Draw with replacement: then a node with any in-edge gets exactly ``fanout`` draws.
+        Without, a node with at most ``fanout`` in-edges gets all of them.
     prob : str, optional
         The name of an edge array of the graph (``graph.edata``): bool, integers, float32 or
-        float64, one finite weight >= 0 for each edge id. A vertex then draws its edges one after
+        float64, one finite weight >= 0 for each edge id. A node then draws its edges one after
         another, each by its weight among those that are left (with ``replace``: among all). An
-        edge of weight 0 is never drawn: not by fanout -1, and not where a vertex has fewer edges
+        edge of weight 0 is never drawn: not by fanout -1, and not where a node has fewer edges
         of positive weight than ``fanout``, which then are all taken. docs/guide/weights.md says
         how.
     mask : str, optional
@@ -76,16 +76,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         if the graph did not have them. At most one of ``prob`` and ``mask``.
     edge_weights : str, optional
         ``"ht"``: ``block.edge_weights`` has a Horvitz-Thompson factor for each edge, so that the
-        sum of factor times ``y`` over a vertex's sampled edges is, in the mean over samples, that
-        of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a vertex
+        sum of factor times ``y`` over a node's sampled edges is, in the mean over samples, that
+        of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a node
         gives all, else the number of its edges over ``fanout``, or with ``prob`` what the race for
         its places says (docs/guide/weights.md). None: no factors.
     disjoint : bool
-        Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
-        draws, and ``MiniBatch.subgraph_ids`` tells which vertex is whose.
+        Each seed, also a repeated one, has a tree of its own: trees share neither nodes nor
+        draws, and ``MiniBatch.subgraph_ids`` tells which node is whose.
     frontier : str
-        ``"all"``, as DGL has it: each hop expands every vertex reached so far. ``"new"``, as PyG
-        has it: a vertex is expanded once, at the hop after the one that reached it first.
+        ``"all"``, as DGL has it: each hop expands every node reached so far. ``"new"``, as PyG
+        has it: a node is expanded once, at the hop after the one that reached it first.
     temporal : str or Temporal, optional
         Samples edges that are not later than ``seed_time``, which ``sample`` then takes. A name is
         that of the edge or node array that has the times; ``pygsampler.samplers.Temporal`` has the
@@ -105,14 +105,14 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         it knows no ``replace`` either.
     mode_options : mapping, optional
         Options that one mode has alone. ``"queue"``: ``ordered`` (True); False skips, on a GPU, the
-        pass that numbers vertices in the canonical order: the edges are the same in original ids,
-        and the vertices after the seeds are numbered as they arrive. ``"reservoir"``:
+        pass that numbers nodes in the canonical order: the edges are the same in original ids,
+        and the nodes after the seeds are numbered as they arrive. ``"reservoir"``:
         ``degree_threshold``, ``block_threshold``, ``memory``, ``schedule`` and ``streams``, as
         docs/research/modes.md has them.
     map_bytes : int, optional
-        Bytes that a batch in flight may use to number its vertices. Above it tables grow with
-        the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
-        of ``2**24`` vertices and more) is faster. Of no effect on a GPU.
+        Bytes that a batch in flight may use to number its nodes. Above it tables grow with
+        the batch, where else a map of 4 bytes for each node of the graph (8 for batches
+        of ``2**24`` nodes and more) is faster. Of no effect on a GPU.
     seed : int, optional
         From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without one it is
         ``torch.initial_seed()`` when torch has been imported, else it comes from the operating
@@ -128,7 +128,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     the paper "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on
     GPUs" (Wu et al.), section III-B.
 
-    Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
+    Of a ``HeteroGraph``: ``seeds`` are a mapping of node types to ids, ``exclude`` is one of edge
     types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
     and ``sample`` gives a ``MiniBatch``.
 
@@ -194,25 +194,25 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def fanouts(self) -> tuple[int, ...]:
-        """In-edges for each vertex, outermost hop first."""
+        """In-edges for each node, outermost hop first."""
         fanouts: tuple[int, ...] = self._plan["fanouts"]
         return fanouts
 
     @property
     def replace(self) -> bool:
-        """Whether edges are drawn with replacement."""
+        """True if edges are drawn with replacement."""
         value: bool = self._plan["replace"]
         return value
 
     @property
     def frontier(self) -> str:
-        """``"all"`` or ``"new"``: which vertices a hop expands."""
+        """``"all"`` or ``"new"``: which nodes a hop expands."""
         value: str = self._plan["frontier"]
         return value
 
     @property
     def disjoint(self) -> bool:
-        """Whether each seed has a tree of its own."""
+        """True if each seed has a tree of its own."""
         value: bool = self._plan.get("disjoint", True)
         return value
 
@@ -237,7 +237,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def map_bytes(self) -> int | None:
-        """As it was given."""
+        """The bound of the map, as it was given."""
         value: int | None = self._plan.get("map_bytes")
         return value
 
@@ -293,7 +293,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             check_window(rule.window, graph._source._kind_of_times(rule.attr), rule.attr)
 
     def _hetero_sampler(self) -> HeteroEngineSampler:
-        """What samples graphs with types."""
+        """The sampler of heterogeneous graphs."""
         made = self._typed
         if made is None:
             if self.mode not in NEIGHBOR:
@@ -321,7 +321,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         asynchronous: bool = False,
         seed_time: Any = None,
     ) -> SampleJob:
-        """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
+        """Starts a batch as ``Sampler.launch`` does; all other ways to a batch come down to it."""
         self._check_span(graph)
         if self._timed is None and graph._relation is not None:
             if seed_time is not None and self._rule is None:
@@ -392,7 +392,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         threads: int = 0,
         seed_time: Any = None,
     ) -> PendingBatch[MiniBatch]:
-        """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
+        """Submits a batch as ``Sampler.submit`` does, with ``seed_time`` as in ``sample``."""
         more = {} if seed_time is None else {"seed_time": seed_time}
         return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True, **more)
 
@@ -451,14 +451,14 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return PGSampler(**{**self._arguments(), "seed": self.seed, **options})
 
     def _arguments(self) -> dict[str, Any]:
-        """What the sampler was made with, but for the seed."""
+        """Returns the arguments that the sampler was made with, but for the seed."""
         given = {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
         if self._given is not None:
             given["fanouts"] = self._given
         return given
 
     def __repr__(self) -> str:
-        """As it is written in a call, but for what is as by default."""
+        """Returns the call that makes this sampler, without arguments that have their default."""
         given = self._arguments()
         options = [f"{name}={given[name]!r}" for name in _USUAL if given[name] != _USUAL[name]]
         fanouts = str(list(given["fanouts"]))
@@ -479,5 +479,5 @@ _USUAL.pop("seed")
 
 
 def _restore(*given: Any) -> PGSampler:
-    """What pickles of earlier versions name."""
+    """Restores a sampler from a pickle of an earlier version, which names this function."""
     return from_pickle(PGSampler, *given)

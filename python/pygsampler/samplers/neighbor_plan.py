@@ -100,7 +100,7 @@ def _of(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _has_types(fanouts: Any) -> bool:
-    """Whether some hop takes other numbers of one edge type than of another."""
+    """True if some hop takes other numbers of one edge type than of another."""
     return isinstance(fanouts, (list, tuple)) and any(isinstance(n, Mapping) for n in fanouts)
 
 

@@ -22,7 +22,7 @@ _TOGETHER = 64
 
 
 class SaintNorms(NamedTuple):
-    """Estimated chances: of each vertex, and of each edge beside its target.
+    """Estimated chances: of each node, and of each edge beside its target.
 
     ``node`` [V], float32, is p(v), by which and by V the loss of v is to be divided. ``edge`` [E],
     float32, by the ids of edges, is p(u, v) / p(v), by which an edge's coefficient is to be.
@@ -33,7 +33,7 @@ class SaintNorms(NamedTuple):
 
 
 def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> SaintNorms:
-    """Count vertices and edges in subgraphs that are no training's, as GraphSAINT's authors do.
+    """Count nodes and edges in subgraphs that are no training's, as GraphSAINT's authors do.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> SaintNorms:
     sampler : pygsampler.Sampler
         Of subgraphs to which seeds play no part, such as ``saint_walk``.
     coverage : int
-        Subgraphs are made until they have so many times the graph's vertices, of which the paper
+        Subgraphs are made until they have so many times the graph's nodes, of which the paper
         has 50.
 
     Returns
     -------
     Norms
         Of N subgraphs, C(v) of which have v and C(u, v) its edge: C(v) / N, and C(u, v) / C(v), at
-        least 1e-4. A vertex that was not met counts as 0.1 of one, and an edge has 10 then.
+        least 1e-4. A node that was not met counts as 0.1 of one, and an edge has 10 then.
 
     Raises
     ------

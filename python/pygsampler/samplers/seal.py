@@ -1,4 +1,4 @@
-"""SEAL: subgraphs around links, without the links, and labels of their vertices."""
+"""SEAL: subgraphs around links, without the links, and labels of their nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seal(
 ) -> Any:
     """SEAL (Zhang and Chen, 2018): what is around a link, without the link.
 
-    The seeds of a call are the two ends of one link, x and y, which are the first vertices of the
+    The seeds of a call are the two ends of one link, x and y, which are the first nodes of the
     subgraph: some hops of in-edges around both, and all edges among what was met, but for those
     between x and y, in either direction and however many. ``sample_many`` takes many links.
     In a graph that is not symmetric the hops follow edges against their direction alone.
@@ -37,10 +37,10 @@ def seal(
     Parameters
     ----------
     fanouts : sequence of int
-        Neighbours of each vertex met so far, drawn uniformly without replacement, innermost hop
+        Neighbours of each node met so far, drawn uniformly without replacement, innermost hop
         last; -1 takes all. The paper takes all of one or two hops.
     max_nodes_per_hop : int, optional
-        At most so many vertices of each hop, drawn uniformly of those that no hop before has met:
+        At most so many nodes of each hop, drawn uniformly of those that no hop before has met:
         hubs have no more either. A hop is of those that the one before has drawn then, and what
         was met and not drawn is out, as in its authors' code.
     """
@@ -65,7 +65,7 @@ def seal(
 def drnl(subgraph: Subgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Double-radius node labels of SEAL's subgraph of a link (Zhang and Chen, 2018, section 3.1).
 
-    With d_x and d_y the distances of a vertex from x without y, and from y without x, along edges
+    With d_x and d_y the distances of a node from x without y, and from y without x, along edges
     of either direction, and d their sum, its label is
     1 + min(d_x, d_y) + (d // 2)(d // 2 + d % 2 - 1). It is 1 for x and y, and 0 for what cannot be
     reached from both.
@@ -73,7 +73,7 @@ def drnl(subgraph: Subgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
     Parameters
     ----------
     subgraph : Subgraph
-        Of ``seal``, for one link: two seeds, which are not the same vertex.
+        Of ``seal``, for one link: two seeds, which are not the same node.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def drnl(subgraph: Subgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
     TypeError
         For another batch.
     ValueError
-        Where the seeds are not two distinct vertices.
+        Where the seeds are not two distinct nodes.
     """
     import numpy as np
 
@@ -111,7 +111,7 @@ def drnl(subgraph: Subgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _distances(nodes: int, src: Any, dst: Any, root: int, without: int) -> Any:
-    """Of all vertices from one, along edges of either direction; -1: not reached."""
+    """Returns the distances of all nodes from a root, along edges of either direction; -1: none."""
     import numpy as np
 
     distances = np.full(nodes, -1)

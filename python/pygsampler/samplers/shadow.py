@@ -35,7 +35,7 @@ _ALPHA = 2 * 0.15 / 1.15
 
 
 class _ShaDow(Sampler[Subgraph]):
-    """What both have: batches of torch tensors that are subgraphs, with trees."""
+    """Base of both ShaDow samplers: batches of torch tensors that are subgraphs, with trees."""
 
     @property
     def result_kind(self) -> str:
@@ -57,7 +57,7 @@ class DisjointShaDow(_ShaDow):
 
     @property
     def plan(self) -> Hashable:
-        """That of the hops."""
+        """The plan of the hops."""
         return "shadow", self._hops.plan
 
     @property
@@ -71,7 +71,7 @@ class DisjointShaDow(_ShaDow):
         return graph
 
     def with_seed(self, seed: int | None) -> DisjointShaDow:
-        """As ``Sampler.with_seed``."""
+        """Returns the sampler with another seed, as ``Sampler.with_seed`` does."""
         return DisjointShaDow(self._hops.with_seed(seed))
 
     def with_gpu_share(self, share: float) -> DisjointShaDow:
@@ -89,7 +89,7 @@ class DisjointShaDow(_ShaDow):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Subgraph]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         _no_exclude(exclude)
         _need_torch()
         job = self._hops.launch(
@@ -126,7 +126,7 @@ class PageRankShaDow(_ShaDow):
         super().__init__(seed)
         self._options = k, alpha, epsilon, threshold
         self.disjoint = disjoint
-        # By graph and root: its vertices and their scores.
+        # By graph and root: its nodes and their scores.
         self._known: WeakKeyDictionary[Graph, dict[int, tuple[Any, Any]]] = WeakKeyDictionary()
 
     @property
@@ -156,7 +156,7 @@ class PageRankShaDow(_ShaDow):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Subgraph]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``.
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``.
 
         It makes the batch before it returns. Roots that were met before are not walked from again.
         """
@@ -210,15 +210,15 @@ def shadow_disjoint(
 ) -> DisjointShaDow:
     """ShaDow (Zeng et al., 2021), a subgraph for each root: hops around it, and all edges there.
 
-    A batch is a ``Subgraph``, whose subgraphs share neither vertices nor draws nor edges:
+    A batch is a ``Subgraph``, whose subgraphs share neither nodes nor draws nor edges:
     ``batch.subgraph_ids`` [V], int64, has the root of each node, a place in the seeds. The roots
     are the first nodes, and a seed that is given twice is two. It needs torch.
 
     Parameters
     ----------
     fanouts : sequence of int
-        Neighbours of each vertex that the hop before has reached first, innermost hop last; -1
-        takes all. The paper has 2 hops, and 20 vertices.
+        Neighbours of each node that the hop before has reached first, innermost hop last; -1
+        takes all. The paper has 2 hops, and 20 nodes.
     replace : bool
         Draw with replacement, as the authors' code does.
     prob : str, optional
@@ -247,31 +247,31 @@ def ppr_shadow(
     disjoint: bool = True,
     seed: int | None = None,
 ) -> PageRankShaDow:
-    """ShaDow (Zeng et al., 2021) by PageRank: the vertices nearest to a root, and all edges there.
+    """ShaDow (Zeng et al., 2021) by PageRank: the nodes nearest to a root, and all edges there.
 
     Near are those where walks from the root end: against the edges, each step stopping with the
-    chance ``alpha``, and at a vertex without in-edges. Their chances are approximate, by pushes
+    chance ``alpha``, and at a node without in-edges. Their chances are approximate, by pushes
     (Andersen et al., 2006) of integers: nothing is random, and they are the same everywhere.
     What was found for a root is kept with the sampler, for as long as the graph lives.
 
     A batch is a ``Subgraph`` with ``batch.subgraph_ids`` [V], int64, as ``shadow_disjoint``
-    makes it, whose ``extra["score"]`` [V] has the chance of each vertex, float32. It needs torch.
+    makes it, whose ``extra["score"]`` [V] has the chance of each node, float32. It needs torch.
 
     Parameters
     ----------
     k : int
-        The most vertices of a root, itself among them; the paper has 200.
+        The most nodes of a root, itself among them; the paper has 200.
     alpha : float
         In [0.001, 1]. The default is the paper's 0.15 of a walk that moves at every other step
         alone.
     epsilon : float
-        In [1e-12, 1]: pushes end where each vertex has less than this left for each of its
+        In [1e-12, 1]: pushes end where each node has less than this left for each of its
         in-edges, by which scores are too small. The time grows with its inverse.
     threshold : float
-        In [0, 1]: vertices with less than this part of the best score, the root's aside, are
+        In [0, 1]: nodes with less than this part of the best score, the root's aside, are
         left out.
     disjoint : bool
-        Each root has a subgraph of its own. False: one subgraph of all of their vertices.
+        Each root has a subgraph of its own. False: one subgraph of all of their nodes.
     seed : int, optional
         Of no effect.
 
@@ -299,7 +299,7 @@ def _subgraph(
     epoch: int,
     batch: int,
 ) -> Subgraph:
-    """All edges between the vertices, of one tree where there are trees; roots are the first."""
+    """All edges between the nodes, of one tree where there are trees; roots are the first."""
     import torch
 
     from pygsampler._batch.induced_edges import induced_edges

@@ -1,4 +1,4 @@
-"""Subgraphs: vertices are drawn, and all edges among them are a batch."""
+"""Subgraphs: nodes are drawn, and all edges among them are a batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shadow(
     Parameters
     ----------
     fanouts : sequence of int
-        Neighbours of each vertex met so far, innermost hop last, drawn without replacement; the
+        Neighbours of each node met so far, innermost hop last, drawn without replacement; the
         paper has 2 hops of 10.
     replace : bool
         Draw with replacement, as the authors' code does.
@@ -55,9 +55,9 @@ def induced(A: GraphMatrix, seeds: NodeList) -> Any:
 
 @program
 def cluster_gcn(A: GraphMatrix, seeds: NodeList) -> Any:
-    """Cluster-GCN (Chiang et al., 2019): the edges among the vertices of some clusters.
+    """Cluster-GCN (Chiang et al., 2019): the edges among the nodes of some clusters.
 
-    The seeds are the vertices of the clusters that are joined. The values are 1 / (d + 1), d the
+    The seeds are the nodes of the clusters that are joined. The values are 1 / (d + 1), d the
     in-degree in the subgraph, the paper's (D + I)^-1 (A + I) but for the loops.
     """
     V = seeds.unique()
@@ -83,14 +83,14 @@ def mvs(
     size : int
         Seeds in the mean; the paper has 512. The seeds of a call are the candidates.
     fanouts : sequence of int
-        Neighbours of each vertex, drawn uniformly without replacement, outermost hop first, a block
+        Neighbours of each node, drawn uniformly without replacement, outermost hop first, a block
         each; -1 takes all. The paper takes all of one hop.
     bound : str
-        The name of a vertex array [V] with bounds of the norms of gradients, all positive.
+        The name of a node array [V] with bounds of the norms of gradients, all positive.
 
     Notes
     -----
-    Vertex i stays with the chance p(i) = min(1, g(i) / tau), each by itself, tau such that their
+    Node i stays with the chance p(i) = min(1, g(i) / tau), each by itself, tau such that their
     sum is ``size``. ``extra["loss_weight"]`` is 1 / (N p(i)) for each of the distinct seeds that
     stays, N their number, and 0 for the others, which have no edges: its weighted sum is unbiased
     for the mean over all.

@@ -223,8 +223,8 @@ RandomWalk._hetero = HeteroWalk
 class MetaPathWalk(HeteroWalk):
     """Walks along edge types: ``RandomWalk(length, metapath=...)``.
 
-    Each step takes an edge of the metapath's next type, and a walk ends where its vertex has none.
-    ``sample(graph, seeds)`` takes vertices of the type that the metapath begins at, as ids or as a
+    Each step takes an edge of the metapath's next type, and a walk ends where its node has none.
+    ``sample(graph, seeds)`` takes nodes of the type that the metapath begins at, as ids or as a
     mapping of that type to them, and gives ``Walks``.
 
     Parameters
@@ -303,7 +303,7 @@ def _ids_by_type_on_device(
 
 
 def _steps(metapath: Any, length: int | None) -> int:
-    """How many steps walks have, of a metapath whose parts are types of edges."""
+    """Returns the number of steps of walks, for a metapath whose parts are types of edges."""
     if isinstance(metapath, str) or not isinstance(metapath, (list, tuple)):
         raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
     if not metapath:

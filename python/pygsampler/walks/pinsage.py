@@ -38,11 +38,11 @@ def __dir__() -> list[str]:
 
 
 class PinSAGE(RandomWalk):
-    """The neighbours of a vertex that short random walks visit most (Ying et al., 2018, section
+    """The neighbours of a node that short random walks visit most (Ying et al., 2018, section
     3.1).
 
     Walks from a seed make traversals: the first always, and each further one unless the walk ends
-    before it, with ``termination_prob``. The vertices at the ends of traversals are its visits, the
+    before it, with ``termination_prob``. The nodes at the ends of traversals are its visits, the
     seed itself too where a walk comes back. ``sample`` gives the ``Visits`` of all seeds, and a
     loader those in torch tensors, with features and labels.
 
@@ -55,11 +55,11 @@ class PinSAGE(RandomWalk):
     num_random_walks : int
         Walks of each seed.
     num_neighbors : int
-        How many of the vertices are told.
+        How many of the nodes are told.
     metapath, edge_types
         As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
         ``HeteroGraph`` ``metapath`` is a list of its edge types, as ``MetaPathWalk`` takes them,
-        that leads back to where it begins; seeds and visits are ids of that type of vertices.
+        that leads back to where it begins; seeds and visits are ids of that type of nodes.
     prob, direction, seed
         As for ``RandomWalk``.
     mode_options : mapping, optional
@@ -143,7 +143,7 @@ class PinSAGE(RandomWalk):
         return path
 
     def _first(self, path: tuple[EdgeType, ...]) -> str:
-        """Where the metapath begins."""
+        """Returns the type that the metapath begins at."""
         return path[0][2 if self._plan["direction"] == "in" else 0]
 
     def launch(
@@ -158,7 +158,7 @@ class PinSAGE(RandomWalk):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         kind = None
         if self._path:
             joint = self._joint(graph)
@@ -169,7 +169,7 @@ class PinSAGE(RandomWalk):
                     f"seeds: expected a mapping of {kind!r}, where the metapath begins, to "
                     f"ids, got {got}"
                 )
-            # The first type's vertices are the joined graph's first: visits have its ids as well.
+            # The first type's nodes are the joined graph's first: visits have its ids as well.
             seeds = homogeneous_ids(seeds, graph, joint)
         ids = copy_ids(as_ids(seeds, "seeds", graph._device))
         job = super().launch(
@@ -256,19 +256,19 @@ class RestartNeighbors(Sampler[Visits]):
     """HetGNN's neighbours (Zhang et al., 2019, section 3.1): by the visits of a walk with restarts.
 
     A walk from each seed goes back to it with a chance before each step, until it has collected
-    ``collect`` vertices other than the seed, of each type at most its cap; of each type the most
+    ``collect`` nodes other than the seed, of each type at most its cap; of each type the most
     visited are the neighbours. It needs torch; ``sample`` gives ``Visits`` by type in torch
     tensors, on the graph's device, and so does a loader, with features and labels.
 
     Parameters
     ----------
     types : str or None
-        The name of a vertex array of the graph (``graph.ndata``): the type of each, integers. None:
+        The name of a node array of the graph (``graph.ndata``): the type of each, integers. None:
         a ``HeteroGraph`` is sampled, along all of its relations; the types of ``top``
         and ``caps`` are names, seeds are a mapping of types to ids, whose rows stand type after
         type in its order, and the neighbours of a type are ids of that.
     top : mapping of int, or str, to int
-        How many vertices of each type are told; others are none.
+        How many nodes of each type are told; others are none.
     caps : mapping of int, or str, to int, optional
         How many visits of each type are collected at most. Without, ``collect`` of all.
     collect : int
@@ -358,7 +358,7 @@ class RestartNeighbors(Sampler[Visits]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
-        """As ``Sampler.launch``; ``result()`` waits for the walks and counts."""
+        """Starts a batch as ``Sampler.launch``; ``result()`` waits for the walks and counts."""
         if self._types is None:
             joint = self._joint(graph)
             kinds: _NodeTypeArray | _NodeTypeRanges = _NodeTypeRanges(joint, graph.node_types)
@@ -394,7 +394,7 @@ class RestartNeighbors(Sampler[Visits]):
     def _collected(
         self, steps: torch.Tensor, kinds: _NodeTypeArray | _NodeTypeRanges
     ) -> tuple[torch.Tensor, bool]:
-        """What walks have collected, in their order: [walks, at most collect], -1 behind the last.
+        """Returns what walks collected, in order: [walks, at most collect], -1 behind the last.
 
         And whether longer ones would have collected the same.
         """
@@ -439,21 +439,21 @@ class RestartNeighbors(Sampler[Visits]):
 
 
 class _NodeTypeArray:
-    """Types of vertices that an array of the graph tells, which numbers them itself."""
+    """Types of nodes that an array of the graph tells, which numbers them itself."""
 
     def __init__(self, types: Array) -> None:
         self._types: torch.Tensor = types.torch()
 
     def of(self, nodes: torch.Tensor) -> torch.Tensor:
-        """The number of each vertex's type; any number for -1."""
+        """The number of each node's type; any number for -1."""
         return self._types.to(nodes.device)[nodes.clamp(min=0).long()]
 
     def number(self, kind: Any) -> int:
-        """What ``of`` calls that type."""
+        """Returns the number by which ``of`` calls a type."""
         return int(kind)
 
     def first(self, kind: Any) -> int:
-        """The vertex that is 0 among those of its type."""
+        """The node that is 0 among those of its type."""
         return 0
 
     def split(self, seeds: torch.Tensor) -> dict[Any, torch.Tensor]:
@@ -462,29 +462,29 @@ class _NodeTypeArray:
 
 
 class _NodeTypeRanges:
-    """Types of vertices of a joined graph, which stand there type after type."""
+    """Types of nodes of a joined graph, which stand there type after type."""
 
     def __init__(self, joint: HomogeneousView, node_types: Sequence[str]) -> None:
         self._starts, self._types = joint.nodes, tuple(node_types)
         self._places = {kind: i for i, kind in enumerate(joint.nodes)}
 
     def of(self, nodes: torch.Tensor) -> torch.Tensor:
-        """As that of ``_Array``."""
+        """Returns the number of each node's type; any number for -1."""
         import torch
 
         later = torch.tensor([*self._starts.values()][1:], dtype=nodes.dtype, device=nodes.device)
         return torch.bucketize(nodes, later, right=True)
 
     def number(self, kind: Any) -> int:
-        """As that of ``_Array``; -1 of a type without edges, which is no vertex's there."""
+        """Returns the number of a type; -1 of one without edges, which has no nodes there."""
         return self._places.get(kind, -1)
 
     def first(self, kind: Any) -> int:
-        """As that of ``_Array``."""
+        """Returns the node that is 0 among those of its type."""
         return self._starts.get(kind, 0)
 
     def split(self, seeds: torch.Tensor) -> dict[Any, torch.Tensor]:
-        """As that of ``_Array``: by type."""
+        """Returns the seeds by type, each numbered within its type."""
         of = self.of(seeds)
         return {kind: seeds[of == self.number(kind)] - self.first(kind) for kind in self._types}
 

@@ -43,15 +43,15 @@ MODE_OPTIONS = ("layout", "execution")
 class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     """Walks from seeds along edges: uniform or by weight, of first or second order.
 
-    Each walk takes one edge after another of the vertex that it is at, drawn afresh. What it draws
-    belongs to the walk (its place in the call) and the step, never to the vertex: walks that meet
+    Each walk takes one edge after another of the node that it is at, drawn afresh. What it draws
+    belongs to the walk (its place in the call) and the step, never to the node: walks that meet
     are independent. The walks are a pure function of (graph, options, seed, epoch, batch, seeds),
     the same bytes on the CPU and on a GPU.
 
     Parameters
     ----------
     length : int
-        Steps of a walk at most, 0 to 2**20; a walk has one vertex more.
+        Steps of a walk at most, 0 to 2**20; a walk has one node more.
     prob : str, optional
         The name of an edge array of the graph (``graph.edata``) with finite weights >= 0, one for
         each edge id: an edge is taken by its weight. One of weight 0 never is, and counts as none.
@@ -73,7 +73,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         of the roots stepped. It goes with ``direction``, ``edge_ids`` and ``mode_options``.
     metapath : sequence of int, or of edge types, optional
         The types of edges to take, step by step, again from the first on for longer walks: up to
-        64. A walk ends where its vertex has no edge of the step's type. Integers are for a
+        64. A walk ends where its node has no edge of the step's type. Integers are for a
         homogeneous graph with ``edge_types``; edge types, as ``MetaPathWalk`` takes them, for a
         heterogeneous graph, without ``restart``, ``p``, ``q``, ``num_roots`` and ``count_jumps``.
     edge_types : str, optional
@@ -193,7 +193,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
 
     @property
     def walks_per_seed(self) -> int:
-        """How many walks begin at each seed."""
+        """The number of walks that begin at each seed."""
         value: int = self._plan["walks_per_seed"] or 1
         return value
 
@@ -233,7 +233,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         if exclude is not None:
             raise NotImplementedError(
                 f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "

@@ -136,7 +136,7 @@ class Visits(HasFeatures):
 
     @property
     def counts(self) -> Any:
-        """How often each was visited: shape [seeds, num_neighbors], int32; 0 behind the last."""
+        """The number of visits of each: shape [seeds, num_neighbors], int32; 0 behind the last."""
         return _value(self._counts)
 
     @cached_property
@@ -384,7 +384,7 @@ def _unique(seeds: torch.Tensor, nodes: Mapping[Any, torch.Tensor]) -> _UniqueNo
 
 
 def top_visits(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of each row of vertices those that stand there most often, and how often.
+    """Returns, of each row of nodes, those that stand there most often, and how often.
 
     ``rows`` is [N, n], -1 where there is none; the results are [N, top], ordered as those of
     ``Visits``.
@@ -392,7 +392,7 @@ def top_visits(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor
     import torch
 
     count, length = rows.shape
-    # By row, vertex and place: a stable sort of each row.
+    # By row, node and place: a stable sort of each row.
     values, places = rows.sort(dim=1, stable=True)
     heads = torch.ones_like(values, dtype=torch.bool)
     heads[:, 1:] = values[:, 1:] != values[:, :-1]

@@ -30,7 +30,7 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class CheckedBlock:
-    """One hop, int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`."""
+    """A hop as int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`."""
 
     dst: Int64s
     src: Int64s
@@ -55,7 +55,7 @@ def check_batch(
 ) -> None:
     """Raises CheckError unless `blocks` (outermost first) is a sample of `graph` around `seeds`.
 
-    With `frontier` "all" a hop expands every vertex that is known, with "new" those alone that the
+    With `frontier` "all" a hop expands every node that is known, with "new" those alone that the
     hop before it was the first to reach.
     """
     _expect(

@@ -67,7 +67,7 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One contender in one setting. `ratio` is the baseline's time over this one's, per round.
+    """A contender in a setting. `ratio` is the baseline's time over this one's, per round.
 
     `others` is the share of the cores that other processes took in the median round, `disturbed`
     the number of rounds among `rounds` in which it was more than 5 %.

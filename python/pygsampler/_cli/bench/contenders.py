@@ -1,4 +1,4 @@
-"""What takes part in a comparison, and ours of it without a framework.
+"""Contenders of a comparison, and ours among them without a framework.
 
 A contender opens a session on a graph; a session samples a run of batches. All sessions of a
 comparison share the arrays of the graph, none has a copy of its own.
@@ -33,7 +33,7 @@ class Session(Protocol):
 class Contender(Protocol):
     """`overlaps` says that batches are sampled ahead while the caller holds an earlier one.
 
-    `frontier` is what a hop expands: "all" vertices that are known, or those alone that are "new".
+    `frontier` is what a hop expands: "all" nodes that are known, or those alone that are "new".
     Contenders of one comparison have it in common, since the edges differ.
     """
 
@@ -66,7 +66,7 @@ class _Ours:
         result = []
         for block in batch.blocks:
             col, row = (int64(ids) for ids in block.coo())
-            # With the frontier "new" rows are numbered among all vertices of the batch.
+            # With the frontier "new" rows are numbered among all nodes of the batch.
             row -= getattr(block, "dst_offset", 0)
             ids = (int64(block.dst_nodes), int64(block.src_nodes), row, col)
             result.append(CheckedBlock(*ids, int64(block.edge_ids)))
@@ -74,7 +74,7 @@ class _Ours:
 
 
 class _PygsamplerContender:
-    """One of ours: on the CPU, or on a device, which its name then says."""
+    """A contender of ours: on the CPU, or on a device, which its name then says."""
 
     def __init__(self, name: str, label: str, device: str, frontier: str) -> None:
         self.device, self.frontier = device, frontier

@@ -100,7 +100,7 @@ class _Pyg:
     def views(self, batch: Any) -> list[CheckedBlock]:
         node, row, col, edge = (int64(a) for a in (batch.node, batch.row, batch.col, batch.edge))
         result: list[CheckedBlock] = []
-        # Of a hop: the vertices before its destinations, those up to its sources, its edges.
+        # Of a hop: the nodes before its destinations, those up to its sources, its edges.
         before, known, first = 0, int(batch.num_sampled_nodes[0]), 0
         counts = zip(batch.num_sampled_nodes[1:], batch.num_sampled_edges, strict=True)
         for new, edges in counts:
@@ -175,7 +175,7 @@ def tensor(array: Any) -> torch.Tensor:
 
 
 def dgl_runs_on(device: str) -> bool:
-    """Whether the DGL that is installed has graphs on the device: the one on PyPI has not."""
+    """True if the DGL that is installed has graphs on the device: the one on PyPI has not."""
     import dgl
 
     try:
@@ -187,7 +187,7 @@ def dgl_runs_on(device: str) -> bool:
 
 
 def pyg_lib() -> bool:
-    """Whether PyG's own sampler can run."""
+    """True if PyG's own sampler can run."""
     with warnings.catch_warnings():
         # Of PyG about torch, at its import.
         warnings.simplefilter("ignore")

@@ -83,7 +83,7 @@ class OtherLoad:
 
 
 def summary(record: dict[str, Any]) -> str:
-    """One line of `describe` for the head of a table."""
+    """Returns a line of `describe` for the head of a table."""
     machine, used = record["hardware"], record["versions"]
     names = [f"{name} {used[name]}" for name in _PACKAGES if used[name]]
     return (

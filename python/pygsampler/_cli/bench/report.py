@@ -9,7 +9,7 @@ from pygsampler._cli.bench.compare import ComparisonRow
 
 
 def line(row: ComparisonRow) -> str:
-    """One line for a row: time, edges, edges and bytes a second, ratio to the baseline."""
+    """Returns a row's line: time, edges, edges and bytes a second, ratio to the baseline."""
     spread = row.milliseconds
     text = (
         f"{row.graph:12} {row.setting:15} {row.label:28} {spread.median:9.3f} ms "

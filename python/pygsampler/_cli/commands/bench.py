@@ -46,7 +46,7 @@ def command(
     Every sampler is checked edge by edge before the clock starts, and counted under it; one that
     loses edges ends the run with exit code 1. All read the same arrays and take turns on the same
     seeds. DGL's NeighborSampler takes part where DGL is installed, PyG's where pyg-lib is; since a
-    hop of PyG's expands new vertices alone, ours is compared with it in that mode. With --device
+    hop of PyG's expands new nodes alone, ours is compared with it in that mode. With --device
     cuda the GPU takes part beside the CPU.
     """
     from pygsampler._cli import output

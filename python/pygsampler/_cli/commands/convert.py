@@ -266,7 +266,7 @@ def _convert(source: Any, target: Path, given: dict[str, Any], progress: Progres
 
 @contextmanager
 def _notes() -> Iterator[None]:
-    """What is logged meanwhile is said on stderr."""
+    """Writes on stderr, for a while, what is logged."""
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -62,7 +62,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
 
 
 def _checks(file: str, graph: Graph) -> dict[str, str]:
-    """What was checked: "ok", or what is wrong with it."""
+    """Returns what was checked: "ok", or what is wrong with it."""
     from pygsampler._cli.progress import Progress
     from pygsampler._graph.graph import Graph
 
@@ -131,7 +131,7 @@ def _counts(shape: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
 
 
 def _histogram(counts: list[list[int]]) -> list[dict[str, int]]:
-    """Vertices by degree: of none, of 1, 2 to 3, 4 to 7, and so on."""
+    """Nodes by degree: of none, of 1, 2 to 3, 4 to 7, and so on."""
     bins: dict[int, int] = {}
     for degree, number in counts:
         bins[degree.bit_length()] = bins.get(degree.bit_length(), 0) + number
@@ -219,7 +219,7 @@ def _range(one: dict[str, int]) -> str:
 
 
 def _draw(file: str, profile: dict[str, Any], path: Path) -> None:
-    """Vertices over degree, both on logarithmic axes, where a power law is a line."""
+    """Nodes over degree, both on logarithmic axes, where a power law is a line."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")

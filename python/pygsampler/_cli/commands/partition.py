@@ -52,12 +52,12 @@ def command(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Write a graph file in parts of contiguous vertices with about as many edges each.
+    """Write a graph file in parts of contiguous nodes with about as many edges each.
 
     FILE is what convert or Graph.save wrote, or "debian". FOLDER has a graph file for each
     part, and partition.json; pygsampler.distributed.open gives each process of torchrun its part.
-    Vertices keep their ids, unless --reorder numbers them anew: the array node_ids says what they
-    were. Arrays of vertices and of edges go along; those that convert has put beside the graph do
+    Nodes keep their ids, unless --reorder numbers them anew: the array node_ids says what they
+    were. Arrays of nodes and of edges go along; those that convert has put beside the graph do
     where --node-data names them.
     """
     from pygsampler._cli import output
@@ -164,7 +164,7 @@ def _types(
 
 
 def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
-    """The graph with arrays that stand beside it as arrays of its vertices."""
+    """The graph with arrays that stand beside it as arrays of its nodes."""
     for name in names:
         if name not in graph.file_arrays:
             known = ", ".join(sorted(graph.file_arrays)) or "none"
@@ -175,7 +175,7 @@ def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
 
 
 def _inside(shard: Any) -> int:
-    """How many of a part's edges lead from its own vertices, read a piece at a time."""
+    """Counts the edges of a part that lead from its own nodes, read a piece at a time."""
     inside, indices, piece = 0, shard.graph.indices, 1 << 22
     for at in range(0, len(indices), piece):
         values = indices[at : at + piece].numpy()

@@ -32,7 +32,7 @@ _ABI, _OLDEST = "abi3", "3.10"
 
 
 def versions() -> Section:
-    """Of the package, Python, and the partners as they are installed; none is imported."""
+    """Returns versions of the package, Python, and installed partners; none is imported."""
     own, python = _version("pygsampler"), platform.python_version()
     found = {key: _version(package) for key, _, package in _PARTNERS}
     lines = [("pygsampler", own or "not installed, used from its folder"), ("Python", python)]

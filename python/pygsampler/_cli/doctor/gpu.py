@@ -70,7 +70,7 @@ def _module_version() -> str | None:
 
 
 def _device(index: int) -> dict[str, Any]:
-    """What the engine says of a device; where it cannot, its error."""
+    """Returns what the engine says of a device; where it cannot, its error."""
     try:
         return {"index": index, **json.loads(library.call("DeviceKernels", index))}
     except CudaError as error:

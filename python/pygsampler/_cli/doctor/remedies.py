@@ -1,4 +1,4 @@
-"""What to do about an error, as far as the driver's number says it."""
+"""Remedies for an error, as far as the driver's number says it."""
 
 from __future__ import annotations
 

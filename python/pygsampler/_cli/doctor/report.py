@@ -1,4 +1,4 @@
-"""What the doctor found, as facts for programs and as text for people."""
+"""Findings of the doctor, as facts for programs and as text for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report.
+    """A part of a report.
 
     ``facts`` holds what JSON can hold; ``lines`` is the same for people, as pairs of a label and
     a text. A note is worth knowing and no problem.
@@ -41,12 +41,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no problem."""
+        """True if there is no problem."""
         return not self.problems
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Those of all sections."""
+        """The problems of all sections."""
         return tuple(problem for section in self.sections for problem in section.problems)
 
     def json(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def self_test() -> Section:
 
 
 def run(device: str, mode: str) -> str | None:
-    """What is wrong with ``mode`` on ``device``; None where nothing is."""
+    """Returns what is wrong with ``mode`` on ``device``; None where nothing is."""
     try:
         for case in CASES:
             wrong = _compare(case, device, mode)
@@ -98,7 +98,7 @@ def _sample(graph: Graph, case: Case, seeds: array[int], mode: str) -> MiniBatch
 
 
 def _graph(case: Case) -> tuple[array[int], array[int], array[int]]:
-    """``indptr``, ``indices`` and seeds: vertices without edges, parallel edges, and a hub."""
+    """``indptr``, ``indices`` and seeds: nodes without edges, parallel edges, and a hub."""
     draw = random.Random(case.bits)
     degrees = [draw.choice((0, 1, 2, 3, 10, 40)) for _ in range(_VERTICES)]
     degrees[7] = _HUB
@@ -127,7 +127,7 @@ def _arrays(batch: MiniBatch) -> Iterator[tuple[str, tuple[str, list[int]]]]:
 
 
 def _breach(case: Case, indptr: array[int], indices: array[int], batch: MiniBatch) -> str | None:
-    """Which law the CPU's batch breaks: edges are the graph's, and as many as were asked for."""
+    """Returns which law the CPU's batch breaks: edges are the graph's, and as many as asked for."""
     for hop, (block, fanout) in enumerate(zip(batch.blocks, case.fanouts, strict=True)):
         starts, sources = block.indptr.tolist(), block.indices.tolist()
         edges, nodes = block.edge_ids.tolist(), block.src_nodes.tolist()

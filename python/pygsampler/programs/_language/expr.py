@@ -42,7 +42,7 @@ class Expr:
         self._node = node
 
     def _make(self, kind: type[Any], op: str, *others: Any, **attributes: Any) -> Any:
-        """What an operator makes of this and others of the trace."""
+        """Returns the value of an operator on this and others of the trace."""
         nodes = [self._node, *(self._other(other) for other in others)]
         return kind(self._trace, self._trace.add(op, *nodes, **attributes))
 
@@ -170,7 +170,7 @@ for _name, _sign in ONE.items():
 
 
 def _public(kind: type[Expr]) -> list[str]:
-    """What values of a kind offer by name."""
+    """Returns the public names of a kind of values."""
     return [name for name in dir(kind) if not name.startswith("_")]
 
 
@@ -185,7 +185,7 @@ def constant_count(symbol: Expr, what: str, K: Any) -> int:
 
 
 def constant_flag(symbol: Expr, what: str, replace: Any) -> bool:
-    """Whether to draw with replacement, where that is a constant."""
+    """Returns a constant ``replace`` as a bool; TypeError for a traced value."""
     value = number(replace)
     if not isinstance(value, bool):
         raise symbol._trace.refuse(
@@ -195,7 +195,7 @@ def constant_flag(symbol: Expr, what: str, replace: Any) -> bool:
 
 
 def random_node_fields(symbol: Expr, batches: Any) -> dict[str, int]:
-    """What a node of random numbers has: its site, and in how many batches they change."""
+    """Returns what a node of random numbers has: its site, and in how many batches they change."""
     if isinstance(batches, Expr):
         symbol._refuse(f"random: batches: {batches._what} for", "expected a constant")
     if isinstance(batches, bool) or not isinstance(batches, int) or not 0 < batches < 2**31:

@@ -1,4 +1,4 @@
-"""What a program's function computes with: stand-ins that note what is done with them.
+"""Stand-ins that a program's function computes with, and that note what is done with them.
 
 They stand together since each makes the others: a matrix makes vectors, those choose vertices, and
 these slice matrices. The operators and their names are those of gSampler (Gong et al., SOSP 2023),
@@ -103,7 +103,7 @@ class NodeList(Expr):
 
 
 class Arithmetic(Expr):
-    """What operators of arithmetic take."""
+    """A value that takes the operators of arithmetic."""
 
     __slots__ = ()
 
@@ -292,7 +292,7 @@ class Arithmetic(Expr):
 
 
 class Scalar(Arithmetic):
-    """One value of a batch."""
+    """A single value of a batch."""
 
     __slots__ = ()
     _what = "a scalar"
@@ -306,7 +306,7 @@ class Vector(Arithmetic):
     _rank = 1
 
     def __getitem__(self, vertices: NodeList) -> Vector:
-        """Of a vector of all vertices: its values along a list.
+        """The values of a vector of all nodes, along the list ``vertices``.
 
         Of one along the rows of a matrix: those of the rows of a matrix that was chosen from it.
         """
@@ -332,7 +332,7 @@ class Vector(Arithmetic):
         return self._total("smallest", axis)
 
     def count(self, axis: None = None) -> Scalar:
-        """How many elements there are."""
+        """The number of elements."""
         return self._total("count", axis)
 
     def cap(self, K: int) -> Vector:
@@ -411,7 +411,7 @@ class Input:
         return Scalar(self._trace, self._trace.add("item", name=self._name, k=place % size))
 
     def softmax(self) -> list[Scalar]:
-        """Of a vector: the elements' exponentials over their sum."""
+        """The exponentials of a vector's elements over their sum."""
         elements: list[Any] = [self[i] for i in range(len(self))]
         most = functools.reduce(lambda a, b: a.maximum(b), elements)
         raised = [(x - most).exp() for x in elements]
@@ -446,7 +446,7 @@ class DenseRows(Expr):
     _what = "dense rows"
 
     def __getitem__(self, key: Any) -> Any:
-        """Of rows of all vertices: those along a list; ``X[:, k]``: number k of each, a vector."""
+        """Rows of all nodes along a list of them; ``X[:, k]`` is number k of each row, a vector."""
         if isinstance(key, tuple) and len(key) == 2 and key[0] == slice(None):
             k = constant_count(self, "[:, k]", key[1])
             if k < 0:
@@ -494,7 +494,7 @@ class Transposed:
 
     @property
     def T(self) -> Matrix | DenseRows:
-        """What it was made of."""
+        """The value that this one is the transpose of."""
         return self._of
 
     def __matmul__(self, other: Any) -> Any:
@@ -637,7 +637,7 @@ class Matrix(Arithmetic):
         return made
 
     def random(self, *, batches: int = 1) -> Matrix:
-        """These edges with a uniform number in (0, 1) each, which is the edge's own.
+        """Edges with a uniform number in (0, 1) each, which is the edge's own.
 
         With ``batches`` they change gradually from a batch to the next, as those of vertices do.
         """
@@ -645,7 +645,7 @@ class Matrix(Arithmetic):
         return made
 
     def spread(self, v: Any, axis: int) -> Matrix:
-        """These edges with the values of a vector along the columns (0) or rows (1)."""
+        """Edges with the values of a vector v along the columns (axis 0) or rows (axis 1)."""
         if not isinstance(v, Vector):
             self._refuse(f"{describe(v)} spread over", "expected a vector")
         made: Matrix = self._make(Matrix, "spread", v, axis=self._along("spread", axis))
@@ -664,7 +664,7 @@ class Matrix(Arithmetic):
         return made
 
     def dot(self, P: DenseRows, Q: DenseRows) -> Matrix:
-        """These edges with the product of the row of P of their row and that of Q of their column.
+        """Edges with the product of their row's row of P and their column's row of Q.
 
         P and Q are dense rows of all vertices, or P along the rows and Q along the columns.
         """
@@ -732,9 +732,9 @@ class Matrix(Arithmetic):
         return made
 
     def race(self) -> Vector:
-        """Of what ``collective_sample`` without ``replace`` returned: the number of each vertex.
+        """The random number of each node by which ``collective_sample`` without ``replace`` chose.
 
-        They are in (0, 1), of all vertices. Of a row's number r and its p the key is -log(r) / p,
+        They are in (0, 1), of all nodes. Of a row's number r and its p the key is -log(r) / p,
         and the K smallest were chosen.
         """
         site = self._trace.races.get(self._node)
@@ -779,7 +779,7 @@ class Matrix(Arithmetic):
         return made
 
     def times(self) -> Vector:
-        """Of what ``collective_sample`` returned: how often each of its rows was drawn."""
+        """The number of times that each row of a ``collective_sample`` was drawn."""
         made: Vector = self._make(Vector, "times")
         return made
 

@@ -24,7 +24,7 @@ class GraphMatrix(Matrix):
 
     @property
     def weighted(self) -> bool:
-        """Whether its values are those of an edge array, ``weight=``; else they are ones."""
+        """True if values are those of an edge array, ``weight=``; else they are ones."""
         return self._weight is not None
 
     def __getattribute__(self, name: str) -> Any:
@@ -101,7 +101,7 @@ class GraphMatrix(Matrix):
         return NodeList(trace, trace.add("roots", k=k, site=trace.site()))
 
     def walk(self, roots: NodeList, length: int) -> NodeList:
-        """Where walkers are: first the roots, then each walker's vertex after step 1, 2, ...
+        """Nodes of walkers: the roots, then each walker's node after each of ``length`` steps.
 
         A step goes against a uniform edge, from v to u of an edge u to v; without one it stays.
         """
@@ -146,7 +146,7 @@ class RelationMatrix(GraphMatrix):
         return self._whole
 
     def __getitem__(self, key: Any) -> Matrix:
-        """As that of the graph's matrix, of this relation's edges."""
+        """The edges of this relation, sliced by ``key`` as the graph's matrix is."""
         if isinstance(key, tuple) and len(key) == 3:
             self._refuse(f"{describe(key)} as an index of", "expected a list of vertices")
         made = super().__getitem__(key)
@@ -168,7 +168,7 @@ class RelationMatrix(GraphMatrix):
         return trace.add("filter", node, mine)
 
     def degree(self) -> Vector:
-        """How many of the relation's edges lead to each vertex."""
+        """The number of the relation's edges that lead to each node."""
         return super().degree() if len(self._trace.known) == 1 else self.count(axis=0)
 
     def roots(self, K: int) -> NodeList:

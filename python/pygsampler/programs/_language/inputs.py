@@ -20,7 +20,7 @@ class InputContent(NamedTuple):
 
     @classmethod
     def of(cls, name: str, value: Any) -> InputContent:
-        """Those of an array of NumPy's or torch's; TypeError or ValueError names the input."""
+        """Returns the content of an array of NumPy or torch; an error names the input."""
         import numpy as np
 
         if hasattr(value, "detach"):
@@ -49,7 +49,7 @@ class InputContent(NamedTuple):
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether it is an input, and no constant."""
+    """True if a value is an input, and no constant."""
     return bool(getattr(value, "ndim", 0)) and hasattr(value, "__dlpack__")
 
 
@@ -62,7 +62,7 @@ def as_constant(value: Any) -> Any:
 
 
 def input_texts(contents: Mapping[str, InputContent]) -> list[str]:
-    """As the engine reads them: of each the name, the shape and the numbers."""
+    """Returns texts as the engine reads inputs: of each the name, the shape and the numbers."""
     found = []
     for name, content in contents.items():
         numbers = base64.b64encode(content.numbers).decode()

@@ -60,7 +60,7 @@ def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _steps(trace: ProgramTrace, made: NodeList, beside: Mapping[str, Any]) -> int:
-    """How many steps the walks have that a list is: a walker from each seed."""
+    """Returns the number of steps of the walks in a list, with a walker from each seed."""
     _, _, *walk = trace.lines[made._node].split(" ")
     if walk[:2] != ["walk", "%0"] or walk[-1] != "site=0" or beside or trace.relations:
         raise trace.refuse(

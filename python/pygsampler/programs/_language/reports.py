@@ -1,4 +1,4 @@
-"""What ``Program.profile`` and ``Program.explain`` tell: texts, which notebooks show with more."""
+"""Reports of ``Program.profile`` and ``Program.explain``: texts, which notebooks show with more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pygsampler.programs._language.plan_svg import plan_svg
 
 
 class Profile(str):
-    """What ``Program.profile`` tells: a text, and the times in it.
+    """A report of ``Program.profile``: a text, and the times in it.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Profile(str):
 
 
 class Explanation(str):
-    """What ``Program.explain`` tells: a text, which notebooks show with a drawing of the plan.
+    """A report of ``Program.explain``: a text, which notebooks show with a drawing of the plan.
 
     Attributes
     ----------

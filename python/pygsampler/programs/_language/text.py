@@ -1,4 +1,4 @@
-"""What a program's lines say: names of arrays and results, and what follows from what."""
+"""Facts in a program's lines: names of arrays and results, and what follows from what."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def operator_arrays(lines: Sequence[str], op: str) -> tuple[str, ...]:
 
 
 def nodes_follow_seeds(lines: Sequence[str]) -> bool:
-    """Whether the vertices of a subgraph, the first that is returned, follow from the seeds."""
+    """True if the nodes of a subgraph, the first value returned, follow from the seeds."""
     pending, seen = {int(_INPUT.findall(lines[-1])[0])}, set[int]()
     while pending:
         node = pending.pop()

@@ -169,7 +169,7 @@ def number(value: Any) -> bool | int | float | None:
 
 
 def _text(value: Any) -> str:
-    """As the engine reads it: names in quotes, with the escapes that it knows."""
+    """Returns a value as the engine reads it: names in quotes, with the escapes that it knows."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

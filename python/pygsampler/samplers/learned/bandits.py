@@ -1,4 +1,4 @@
-"""GCN-BS and Thanos: bandits that learn which edges of a vertex are worth a draw."""
+"""GCN-BS and Thanos: bandits that learn which edges of a node are worth a draw."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Bandit(LearnedSampler):
         return found
 
     def rewards(self, batch: Any, hop: int, h: Any, a: Any = None) -> Values:
-        """What the paper rewards the draws of a block by.
+        """Returns the paper's rewards of the draws of a block.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Bandit(LearnedSampler):
         return blocks[integer(hop, "hop", 0, len(blocks) - 1)]
 
     def _edges(self, block: Any, hop: int) -> tuple[Any, ...]:
-        """Of each edge its source, destination, id, the destination's degree, and q."""
+        """Returns each edge's source, destination, id, destination's degree, and q."""
         import numpy as np
 
         indptr, src, edges, nodes = (
@@ -309,7 +309,7 @@ def gcn_bs(
     method: str = "exp3",
     seed: int | None = None,
 ) -> Bandit:
-    """GCN-BS (Liu et al., 2020): a bandit for each vertex, which makes sums less noisy.
+    """GCN-BS (Liu et al., 2020): a bandit for each node, which makes sums less noisy.
 
     Edges are drawn as ``exp3`` or ``exp3m`` says. After a training step ``update`` rewards what was
     drawn:
@@ -322,7 +322,7 @@ def gcn_bs(
     Parameters
     ----------
     graph : Graph
-        Whose edges are learned about: 8 bytes for each edge and each vertex.
+        Whose edges are learned about: 8 bytes for each edge and each node.
     fanouts, eta
         As for ``exp3``.
     delta : float

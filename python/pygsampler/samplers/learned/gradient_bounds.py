@@ -25,7 +25,7 @@ _TINY = 1e-30
 
 
 class GradientBounds(LearnedSampler):
-    """MVS with the norms of gradients of all vertices; ``mvs_trained`` makes it.
+    """MVS with the norms of gradients of all nodes; ``mvs_trained`` makes it.
 
     The array is ``gradient_norm``, float64 [num_nodes]; ``LearnedSampler`` says how it comes and
     goes, and what a loader does with it. Weights of the loss are unbiased with any bounds, old ones
@@ -38,24 +38,24 @@ class GradientBounds(LearnedSampler):
         super().__init__(program, nodes={"gradient_norm": np.ones(graph.num_nodes)})
 
     def update(self, nodes: Any, norms: Any, *, least: float = _LEAST) -> int:
-        """Takes the norms of some vertices' gradients, from the next batch on; gives the version.
+        """Takes the norms of some nodes' gradients, from the next batch on; gives the version.
 
         Parameters
         ----------
         nodes : int32 or int64, shape [N]
-            Distinct vertices.
+            Distinct nodes.
         norms : array or tensor of shape [N]
             Of their gradients, as ``gradient_norms`` finds them: finite numbers >= 0.
         least : float
-            In (0, 1]: a bound is at least this share of the mean of ``norms``, so that each vertex
+            In (0, 1]: a bound is at least this share of the mean of ``norms``, so that each node
             is drawn now and then.
 
         Raises
         ------
         TypeError, ValueError
-            For other shapes, vertices that are twice there, and numbers that are out of range.
+            For other shapes, nodes that are twice there, and numbers that are out of range.
         IndexError
-            For what is no vertex.
+            For what is no node.
         """
         import numpy as np
 
@@ -100,12 +100,12 @@ def mvs_trained(
             sampler.update(nodes[there], samplers.learned.gradient_norms(losses, scores))
             (losses * share[there]).sum().backward()
 
-    The paper measures a large batch of vertices every few steps, which ``update`` takes as well.
+    The paper measures a large batch of nodes every few steps, which ``update`` takes as well.
 
     Parameters
     ----------
     graph : Graph
-        Whose vertices have the bounds: 8 bytes for each.
+        Whose nodes have the bounds: 8 bytes for each.
     size, fanouts
         As for ``mvs``.
     seed : int, optional
@@ -122,7 +122,7 @@ def mvs_trained(
 
 
 def gradient_norms(losses: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-    """How large each row's gradient is: the norm of dL/dscores, which MVS draws by.
+    """Returns the norm of each row's gradient dL/dscores, which MVS draws by.
 
     The norm by what the last layer puts out bounds that by all weights, up to a factor that is
     the same for all rows (Katharopoulos and Fleuret, 2018). It needs torch.

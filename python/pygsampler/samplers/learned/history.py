@@ -1,4 +1,4 @@
-"""VR-GCN's history: what vertices sent when they were last computed."""
+"""VR-GCN's history: what nodes sent when they were last computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = (1 << 31) - 1
 
 
 class History:
-    """The last known rows of all vertices, for VR-GCN (Chen et al., 2018); it needs torch.
+    """The last known rows of all nodes, for VR-GCN (Chen et al., 2018); it needs torch.
 
     A sum over all in-edges of v, of a h(u), is estimated by the sum over the sampled ones of
     w a (h(u) - o(u)) and that over all of a o(u), o(u) what u had when it was last computed, and w
@@ -68,15 +68,15 @@ class History:
 
     @property
     def version(self) -> int:
-        """How often rows have been changed."""
+        """The number of times that rows have been changed."""
         return self._version
 
     def read(self, layer: int, nodes: torch.Tensor) -> torch.Tensor:
-        """The rows of vertices, shape [N, width]: a copy, without a gradient."""
+        """The rows of nodes, shape [N, width]: a copy, without a gradient."""
         return self._table(layer).index_select(0, nodes.long())
 
     def update(self, layer: int, nodes: torch.Tensor, rows: torch.Tensor) -> int:
-        """Remembers rows of shape [N, width] of distinct vertices, and gives the version.
+        """Remembers rows of shape [N, width] of distinct nodes, and gives the version.
 
         Raises
         ------

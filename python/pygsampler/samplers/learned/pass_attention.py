@@ -41,7 +41,7 @@ def pass_sampler(
     W3 : tensor of shape (3,)
         The public code begins with .01, .01, 1.
     features : str
-        The vertex array of rows of d numbers.
+        The node array of rows of d numbers.
     scope : int
         The candidates of a destination: so many of its edges, drawn uniformly; -1: all. The public
         code has 32.

@@ -81,7 +81,7 @@ def pass_ratio(
     begins, sources, edges = in_edges(graph, block.dst_nodes)
     degrees = begins.diff()
     row, targets = edge_rows(degrees), block.dst_nodes.long()
-    # Each vertex is projected once, and not once for each of its edges.
+    # Each node is projected once, and not once for each of its edges.
     nodes, place = torch.unique(torch.cat([targets, sources]), return_inverse=True)
     of_targets, of_sources = place[: len(targets)], place[len(targets) :]
     rows = x[nodes.to(x.device)].to(W1.dtype)

@@ -78,7 +78,7 @@ class _VersionedJob:
         return self._job.result()
 
     def done(self) -> bool:
-        """Whether it is there."""
+        """True if the result is there."""
         return self._job.done()
 
     def cancel(self) -> None:
@@ -143,7 +143,7 @@ class LearnedSampler(ProgramSampler[Any]):
 
     @property
     def version(self) -> int:
-        """How often the arrays have been changed."""
+        """The number of times that the arrays have been changed."""
         return self._state.version
 
     def version_of(self, batch: Any) -> int:
@@ -240,7 +240,7 @@ class LearnedSampler(ProgramSampler[Any]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """As ``Sampler.launch``, and ``Program.launch`` of ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does, with ``exclude`` as in ``Program.launch``."""
         state = self._state
         with state.lock:
             job = dispatch(
