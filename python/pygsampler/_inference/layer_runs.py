@@ -26,6 +26,7 @@ __all__ = [
     "APART",
     "BY_EDGE",
     "FIRST",
+    "REDUCED",
     "ROWS",
     "WHOLE",
     "InferenceRun",
@@ -37,11 +38,12 @@ __all__ = [
 # all sources, and apart from them the destinations'; those of the destinations alone; all rows of
 # all nodes at once, for layers of which nobody knows how they run on ranges.
 FIRST, APART, ROWS, WHOLE = "first", "apart", "rows", "whole"
-# As FIRST, for layers that write rows for edges.
-BY_EDGE = "by edge"
-# Bytes of a range on a CPU, whose pages the system need not make anew for each: of layers that need
-# nothing but slices, and of layers by edge, whose sources are numbered.
-_RANGE_BYTES = {APART: 16 << 20, BY_EDGE: 64 << 20}
+# As FIRST, for layers that write rows for edges, and as APART, for layers that do nothing with rows
+# of sources but add them up, so that each range costs what its own edges do.
+BY_EDGE, REDUCED = "by edge", "reduced"
+# Bytes of a range of such layers on a CPU: for more the system makes new pages each time, which
+# takes longer than to write them.
+_RANGE_BYTES = {REDUCED: 16 << 20, BY_EDGE: 64 << 20}
 _CACHED_BYTES = 16 << 20
 _LOG = logging.getLogger("pygsampler")
 
@@ -228,7 +230,7 @@ class InferenceRun:
         if access == WHOLE or (fits and limit is None):
             return [0, csc.num_dst]
         room = room if limit is None else min(room, limit)
-        if access != APART or not self._is_local(source):
+        if access not in (APART, REDUCED) or not self._is_local(source):
             # Each edge may bring the row of another source.
             edge_cost += row_cost
         return csc.ranges(self.batch_size, row_cost, edge_cost, room)
@@ -253,7 +255,7 @@ class InferenceRun:
             x_dst = x_src if target is source else target.read_all(self.device)
             return layer.run(nodes, x_src, x_dst, access)
         x_dst = target.read_range(first, last, self.device)
-        if access == APART and here:
+        if access in (APART, REDUCED) and here:
             return layer.run(nodes, source.tensor, x_dst, access)
         shares = access in (FIRST, BY_EDGE) and target is source
         others = number_sources([nodes], (first, last) if shares else None)

@@ -12,10 +12,10 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn import conv as layers
 
 from pygsampler._inference.block_layers import apply_functions, apply_in_place, widest
-from pygsampler._inference.layer_runs import APART, BY_EDGE, FIRST, WHOLE
+from pygsampler._inference.layer_runs import BY_EDGE, FIRST, REDUCED, WHOLE
 from pygsampler._ops.segments import Segments
 from pygsampler.pyg.batch_slices import LayerEdges
-from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
+from pygsampler.pyg.fused_layers import FusedLayer, _is_plain, fused_layer
 from pygsampler.pyg.layer_run import LayerForward, _certain_way, _is_patched
 
 if TYPE_CHECKING:
@@ -64,8 +64,11 @@ class ConvLayer:
         if self._fused is not None and self._obstacle(csc, source) is not None:
             self._fused = None
         if self._fused is not None:
-            apart = isinstance(module, _REDUCES_FIRST) and not getattr(module, "project", False)
-            return APART if apart and not (fits and self._maps_first(csc)) else FIRST
+            # A matrix that somebody has to see at work maps all rows before they are added up.
+            seen = isinstance(module, layers.GCNConv) and not _is_plain(module.lin)
+            seen = seen or getattr(module, "project", False)
+            apart = isinstance(module, _REDUCES_FIRST) and not seen
+            return REDUCED if apart and not (fits and self._maps_first(csc)) else FIRST
         self._way = _certain_way(module)
         if self.pair and getattr(module, "add_self_loops", False):
             self._way = None
@@ -117,7 +120,7 @@ class ConvLayer:
             edge_index = nodes.csc.edge_index()
             result: Tensor = self.forward(x, edge_index=edge_index, **self.extras)
             return result
-        target = x_dst if access == APART or self.pair else None
+        target = x_dst if access == REDUCED or self.pair else None
         edges = _RangeEdges(nodes, self.extras.get("edge_weight"))
         extras = {name: nodes.edge_values(each) for name, each in self.extras.items()}
         if self._fused is not None:
