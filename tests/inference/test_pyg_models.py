@@ -213,6 +213,28 @@ def test_types_of_edges(batch_size: int | None) -> None:
     torch.testing.assert_close(rows, expected_of(model, x, data.edge_index, edge_type), **BOUND)
 
 
+class Doubled(torch.nn.Module):
+    """A matrix in the place of a layer's own, as adapters of low rank put there."""
+
+    def __init__(self, linear: Any) -> None:
+        super().__init__()
+        self.linear = linear
+
+    def forward(self, x: Any) -> Any:
+        return 2 * self.linear(x)
+
+
+@pytest.mark.parametrize("batch_size", [None, 9])
+@pytest.mark.parametrize(("kind", "name"), [(models.GraphSAGE, "lin_l"), (models.GCN, "lin")])
+def test_matrices_that_were_replaced(kind: Any, name: str, batch_size: int | None) -> None:
+    graph, data, x = graph_and_rows()
+    model = trained(kind(WIDTH, 8, 2, 2))
+    for conv in model.convs:
+        setattr(conv, name, Doubled(getattr(conv, name)))
+    rows = inference(model, graph, x, batch_size=batch_size)
+    torch.testing.assert_close(rows, expected_of(model, x, data.edge_index), **BOUND)
+
+
 def test_hooks_of_a_model_are_called() -> None:
     graph, data, x = graph_and_rows()
     model = trained(models.GraphSAGE(WIDTH, 8, 2, 4))

@@ -77,9 +77,10 @@ class ConvLayer:
     def _maps_first(self, csc: InEdges) -> bool:
         """True if rows of all nodes are fewer bytes to add up once they are mapped."""
         name = {layers.SAGEConv: "lin_l", layers.GCNConv: "lin"}.get(type(self.module))
-        if name is None or self.module.aggr == "max":
+        linear = None if name is None else getattr(self.module, name)
+        if linear is None or self.module.aggr == "max" or not _is_plain(linear, bias=True):
             return False
-        outputs, inputs = getattr(self.module, name).weight.shape
+        outputs, inputs = linear.weight.shape
         mapped = (csc.num_edges + csc.num_src) * outputs + csc.num_src * inputs
         return bool(csc.num_edges * inputs > mapped)
 
