@@ -199,6 +199,9 @@ def test_models_of_ones_own(batch_size: int | None) -> None:
     assert "forward" not in model.first.__dict__
     torch.testing.assert_close(rows, expected_of(model, x, data.edge_index), **BOUND)
     torch.testing.assert_close(inference(blockwise(model), graph, x), rows, **BOUND)
+    layer = trained(nn.SAGEConv(WIDTH, 3))
+    rows = inference(layer, graph, x, batch_size=batch_size)
+    torch.testing.assert_close(rows, expected_of(layer, x, data.edge_index), **BOUND)
     model = trained(OfBatch())
     rows = inference(model, graph, x, batch_size=batch_size)
     torch.testing.assert_close(rows, expected_of(model, data), **BOUND)

@@ -108,8 +108,9 @@ def run_model(
     hetero = None not in edges
     edge_index = edges if hetero else edges[None]
     by_id = {id(edge_index): cscs[kind] for kind, edge_index in edges.items()}
+    takes_batch = _takes_batch(model)
     with _layers_over_ranges(run, model, by_id):
-        if not _takes_batch(model):
+        if not takes_batch:
             return model(x, edge_index, **edge_data)
         data: Any = HeteroData() if hetero else Data(x=x, edge_index=edge_index, **edge_data)
         if hetero:
