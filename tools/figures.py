@@ -30,7 +30,7 @@ PAGES = tuple(
             )
         ),
         "docs/algorithms/samplers.md",
-        "docs/performance/index.md",
+        *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
         *(f"docs/research/{name}.md" for name in ("gnnsampler", "nextdoor", "turbognn")),
     )
 )

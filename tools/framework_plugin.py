@@ -16,6 +16,7 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -23,8 +24,8 @@ from urllib.error import URLError
 import framework_stand_ins
 
 HERE = Path(__file__).resolve()
-# The packages whose names stand for ours: all that is not DGL is written for PyG.
-PACKAGES = {"dgl": "dgl", "graphstorm": "dgl"}
+# The frameworks whose names stand for ours: all that is not DGL is written for PyG.
+FRAMEWORKS = {"dgl": "dgl", "graphstorm": "dgl"}
 # Peers whose tests get to our classes by code of their own.
 INDIRECT = {"relbench", "pygod", "contextgnn", "cugraph"}
 # Classes of PyG's that want torch-sparse, where ours do not.
@@ -34,57 +35,30 @@ WITHOUT_SPARSE = {
     "GraphSAINTRandomWalkSampler",
     "ShaDowKHopSampler",
 }
-
-
-# Tests of it that want a language model, or a GPU for each process.
+# Ours are under the names of the tests' own, which start with "My".
+STORES = ("FeatureStore", "GraphStore")
+# Tests of GraphStorm that want a language model, or a GPU for each process.
 NOT_ALONE = ("Distill", "nccl")
 
 
-Marking = Callable[[Callable[..., Any]], Callable[..., Any]]
+def install(key: str) -> dict[str, Any]:
+    """Puts our classes under the framework's names; returns them by these names."""
+    import pygsampler
+    from pygsampler._adapters import installation
+
+    # A version is tried here before it counts as tested.
+    installation._check_version = lambda *_: None
+    names = pygsampler.install(key).replaced
+    if key == "pyg":
+        prepare_pyg()
+    places = {name: name.rpartition(".") for name in names}
+    return {name: getattr(sys.modules[place[0]], place[2]) for name, place in places.items()}
 
 
-def substitute_dgl(marking: Marking) -> dict[str, Any]:
-    """Our sampler and walks under DGL's names; returns what they then mean.
-
-    ``marking`` makes of a function one that leaves a mark when it is called.
-    """
-    import dgl
-
-    from pygsampler import dgl as face
-    from pygsampler.dgl import PGSampler
-
-    def full(num_layers: int, **options: Any) -> PGSampler:
-        return PGSampler([-1] * num_layers, **options)
-
-    ours = {
-        "NeighborSampler": PGSampler,
-        "MultiLayerNeighborSampler": PGSampler,
-        "MultiLayerFullNeighborSampler": full,
-    }
-    subgraphs = (
-        face.ClusterGCNSampler,
-        face.LaborSampler,
-        face.SAINTSampler,
-        face.ShaDowKHopSampler,
-    )
-    others: dict[str, Any] = {kind.__name__: kind for kind in subgraphs}
-    vars(dgl.dataloading).update(ours | others)
-    vars(dgl.dataloading.neighbor_sampler).update(ours)
-    walks: dict[str, Any] = {
-        each.__name__: marking(each)
-        for each in (face.node2vec_random_walk, face.pack_traces, face.random_walk)
-    }
-    for kind in (face.PinSAGESampler, face.RandomWalkNeighborSampler):
-        walks[kind.__name__] = kind
-    vars(dgl.sampling).update(walks)
-    return ours | others | walks
-
-
-def substitute_pyg(_: Marking) -> dict[str, Any]:
-    """Our loaders, sampler, stores and models under PyG's names, and what a test asks for that they
-    do without: pyg-lib, torch-sparse and PyG's METIS."""
+def prepare_pyg() -> None:
+    """Lets PyG's tests run without pyg-lib, torch-sparse and PyG's METIS, and with our stores."""
     import torch_geometric
-    from torch_geometric import loader, nn, sampler, testing
+    from torch_geometric import testing
 
     from pygsampler import pyg
 
@@ -92,10 +66,10 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
 
     def with_others(*packages: str) -> Callable[[Any], Any]:
         def decorated(test: Any) -> Any:
-            # Others make matrices of torch-sparse's.
             names = {*test.__code__.co_names}
-            older = "NeighborSampler" in names and "SparseTensor" not in names
-            sparse = older or not WITHOUT_SPARSE.isdisjoint(names)
+            # Other tests of the two first make matrices of torch-sparse's.
+            loaders = names & {"HGTLoader", "NeighborSampler"} and "SparseTensor" not in names
+            sparse = loaders or not WITHOUT_SPARSE.isdisjoint(names)
             without = ("pyg_lib", "torch_sparse") if sparse else ("pyg_lib",)
             others = [name for name in packages if not name.startswith(without)]
             return with_package(*others)(test) if others else test
@@ -107,42 +81,11 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     # Nothing but PyG's own sampler, and its tests, asks for these two.
     torch_geometric.typing.WITH_EDGE_TIME_NEIGHBOR_SAMPLE = True
     torch_geometric.typing.WITH_WEIGHTED_NEIGHBOR_SAMPLE = True
-    kinds = (
-        pyg.ClusterData,
-        pyg.ClusterLoader,
-        pyg.GraphSAINTEdgeSampler,
-        pyg.GraphSAINTNodeSampler,
-        pyg.GraphSAINTRandomWalkSampler,
-        pyg.HGTLoader,
-        pyg.LinkNeighborLoader,
-        pyg.NeighborLoader,
-        pyg.ShaDowKHopSampler,
-    )
-    loaders: dict[str, Any] = {kind.__name__: kind for kind in kinds}
-    vars(loader).update(loaders)
-
-    # An older class of the name of the first is in torch_geometric.loader.
-    samplers: dict[str, Any] = {
-        "NeighborSampler": pyg.NeighborSampler,
-        "BidirectionalNeighborSampler": pyg.BidirectionalNeighborSampler,
-    }
-    vars(sampler).update(samplers)
-    vars(sampler.neighbor_sampler).update(samplers)
-    loader.NeighborSampler = pyg.loader.NeighborSampler
-    # Those of its tests alone, which print their names.
-    stores = {
-        "MyFeatureStore": type("MyFeatureStore", (pyg.FeatureStore,), {}),
-        "MyGraphStore": type("MyGraphStore", (pyg.GraphStore,), {}),
-    }
-    vars(testing).update(stores)
-    models = {"Node2Vec": pyg.Node2Vec, "MetaPath2Vec": pyg.MetaPath2Vec}
-    vars(nn).update(models)
-    samplers["OlderLoader"] = pyg.loader.NeighborSampler
-    samplers["PGSampler"] = pyg.PGSampler
-    return loaders | stores | models | samplers
+    # Subclasses, since the tests print their names.
+    for name in STORES:
+        setattr(testing, f"My{name}", type(f"My{name}", (getattr(pyg, name),), {}))
 
 
-SUBSTITUTE = {"dgl": substitute_dgl, "graphstorm": substitute_dgl}
 STAND_IN = {
     "dgl": framework_stand_ins.stand_in_dgl,
     "cugraph": framework_stand_ins.stand_in_cugraph,
@@ -174,30 +117,38 @@ class Plugin:
         self.out, self.plain, self.peer = out, plain, peer
         # Its tests name loaders of its own, whose samplers are subclasses of ours.
         self.by_loaders = peer == "graphstorm"
-        # What our classes are called, and what they are.
+        # Our classes and functions by the framework's names.
         self.ours: dict[str, Any] = {}
         # Shared with the processes that are forked, where samplers work too.
         self.used = mmap.mmap(-1, 1)
         if not plain:
-            self.ours = SUBSTITUTE.get(peer, substitute_pyg)(self.marking)
-            self.watch()
+            key = FRAMEWORKS.get(peer, "pyg")
+            self.watch(key)
+            self.ours = install(key)
 
-    @property
-    def classes(self) -> tuple[type, ...]:
-        return tuple({each for each in self.ours.values() if isinstance(each, type)})
-
-    def watch(self) -> None:
-        """Have our classes leave a mark when one is made, and the engine when it samples."""
+    def watch(self, key: str) -> None:
+        """Has our classes and functions, and the engine, leave a mark when they are called."""
+        from pygsampler._adapters import installation
         from pygsampler.programs import Program
         from pygsampler.samplers.neighbor import PGSampler
 
-        # A class of ours that has another's is one of it, and is marked so.
-        methods = [
-            (each, "__init__")
-            for each in self.classes
-            if "__init__" in vars(each) or not set(each.__mro__[1:]) & set(self.classes)
+        framework = installation.FRAMEWORKS[key]
+        adapter = import_module(framework.adapter)
+        places = [
+            (import_module(framework.elsewhere.get(place, framework.adapter)), place[1])
+            for place in installation._names(framework)
         ]
-        for owner, name in [*methods, (PGSampler, "launch"), (Program, "launch")]:
+        places += [(adapter, name) for name in STORES if hasattr(adapter, name)]
+        classes = {value for home, name in places if isinstance(value := getattr(home, name), type)}
+        methods = [(PGSampler, "launch"), (Program, "launch")]
+        # A class without a method of its own calls that of another, which leaves the mark.
+        methods += [
+            (each, "__init__")
+            for each in classes
+            if "__init__" in vars(each) or not set(each.__mro__[1:]) & classes
+        ]
+        functions = [each for each in places if not isinstance(getattr(*each), type)]
+        for owner, name in methods + functions:
             setattr(owner, name, self.marking(getattr(owner, name)))
 
     def marking(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -217,15 +168,19 @@ class Plugin:
         """Whether a test makes a sampler or loader of one of the names that we took."""
         if self.by_loaders:
             return not any(each in item.nodeid for each in NOT_ALONE)
+        classes = tuple(each for each in self.ours.values() if isinstance(each, type))
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if any(isinstance(value, self.classes) for value in parameters.values()):
+        if any(isinstance(value, classes) for value in parameters.values()):
+            return True
+        names = {name.rpartition(".")[2] for name in self.ours}
+        used = names_in(item.function, item.module)
+        # Stores of ours are none of the installed classes.
+        if used & {f"My{name}" for name in STORES}:
             return True
         # A module may have imported another class of that name; without it is an attribute.
-        ours = set(map(id, self.ours.values()))
-        return any(
-            id(getattr(item.module, name, self.ours[name])) in ours
-            for name in names_in(item.function, item.module) & set(self.ours)
-        )
+        values = {id(value) for value in self.ours.values()}
+        imported = vars(item.module)
+        return any(name not in imported or id(imported[name]) in values for name in used & names)
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         if self.plain:
@@ -302,7 +257,7 @@ def is_not_offered(error: BaseException) -> bool:
 def main(peer: str, checkout: str, out: str, whose: str, *tests: str) -> int:
     import pytest
 
-    name = PACKAGES.get(peer, "torch_geometric")
+    name = "dgl" if peer in FRAMEWORKS else "torch_geometric"
     package = __import__(name)
     plugin = Plugin(peer, Path(out), whose == "plain")
     if peer in STAND_IN:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import subprocess
+import pickle
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,6 +93,38 @@ def test_a_loop_of_pyg_samples_by_our_engine() -> None:
         assert batch.n_id[batch.edge_index].equal(edges[:, batch.e_id])
 
 
+def test_subclasses_and_pickles_are_pygs_too() -> None:
+    plain = pyg.loader.NeighborLoader
+    pgs.install("pyg")
+    from torch_geometric.data import Data
+    from torch_geometric.loader import NeighborLoader
+
+    class Marked(NeighborLoader):  # type: ignore[misc]
+        def filter_fn(self, out: Any) -> Any:
+            batch = super().filter_fn(out)
+            batch.is_marked = True
+            return batch
+
+    edges = torch.randint(50, (2, 400))
+    data = Data(x=torch.rand(50, 4), edge_index=edges, num_nodes=50)
+    loader = Marked(data, [3, 2], batch_size=10)
+    assert isinstance(loader, NeighborLoader) and isinstance(loader, plain)
+    assert all(batch.is_marked for batch in loader)
+    restored = pickle.loads(pickle.dumps(NeighborLoader(data, [3, 2], batch_size=10)))
+    pgs.uninstall()
+    # What was made in between stays ours.
+    assert isinstance(loader, pyg.loader.NeighborLoader)
+    for batch in restored:
+        assert batch.n_id[batch.edge_index].equal(edges[:, batch.e_id])
+
+
+def test_data_modules_of_lightning_get_our_sampler() -> None:
+    pgs.install("pyg")
+    module = pyg.data.lightning.datamodule
+    assert module.NeighborSampler is pyg.sampler.NeighborSampler
+    assert module.NeighborSampler.__module__ == "pygsampler.pyg"
+
+
 def test_names_imported_before_are_told(caplog: pytest.LogCaptureFixture) -> None:
     from torch_geometric.loader import NeighborLoader
 
@@ -174,26 +205,3 @@ def test_frameworks_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_frameworks_are_refused() -> None:
     with pytest.raises(ValueError, match="install: expected one of pyg, dgl, got 'jraph'"):
         pgs.install("jraph")
-
-
-SCRIPT = """
-import sys
-from torch_geometric.loader import NeighborLoader
-import helper
-print(NeighborLoader.__module__, helper.VALUE, sys.argv[1:], __name__)
-raise SystemExit(7)
-"""
-
-
-def test_run_gives_a_script_our_classes(tmp_path: Path) -> None:
-    (tmp_path / "helper.py").write_text("VALUE = 'beside the script'\n")
-    (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "-m", "pygsampler", "run", "--framework", "pyg"]
-    done = subprocess.run(
-        [*command, "script.py", "--lr", "0.1", "-v"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 7, done.stderr
-    expected = "pygsampler.pyg beside the script ['--lr', '0.1', '-v'] __main__\n"
-    assert done.stdout == expected
-    done = subprocess.run([*command, "none.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2 and "none.py" in done.stderr

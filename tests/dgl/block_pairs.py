@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import dgl
+import pytest
 import torch
 
-from pygsampler.dgl import PGSampler
+from pygsampler.dgl import PGSampler, sampled_block
 from tests.dgl.graphs import random_graph
 
 
@@ -165,3 +166,9 @@ def outcome(call: Callable[[], Any]) -> Any:
         return call()
     except Exception as error:
         return type(error)
+
+
+def reduce_by_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the engine reduce on our blocks from the first byte on, as it does for large tensors."""
+    monkeypatch.setattr(sampled_block, "_LEAST_ROWS", 0)
+    monkeypatch.setattr(sampled_block, "_LEAST_MESSAGES", 0)

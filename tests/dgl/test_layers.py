@@ -16,7 +16,14 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from tests.dgl.block_pairs import BLOCKS, Features, outcome, pair_of, with_gradients
+from tests.dgl.block_pairs import (
+    BLOCKS,
+    Features,
+    outcome,
+    pair_of,
+    reduce_by_engine,
+    with_gradients,
+)
 from tests.dgl.graphs import DTYPES
 from tests.dgl.layer_cases import (
     CASES,
@@ -144,9 +151,9 @@ def test_what_takes_no_block_takes_none_of_dgls(name: str) -> None:
     assert errors[0] is errors[1]
 
 
-def results(layer: nn.Module, call: Call, block: Any) -> Any:
+def results(layer: nn.Module, call: Call, block: Any, dtype: torch.dtype = torch.float32) -> Any:
     """The output, and the gradients of all features and parameters, or the error's class."""
-    of = Features(block)
+    of = Features(block, dtype)
     # The explainers draw their first masks.
     torch.manual_seed(1)
     return outcome(
@@ -175,6 +182,27 @@ def test_a_layer_gives_what_it_gives_on_dgls_blocks(
         assert_close(ours, theirs)
 
 
+@pytest.mark.filterwarnings("ignore:The input graph for the user-defined edge function")
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", CASES)
+def test_a_layer_gives_the_same_where_the_engine_reduces(
+    monkeypatch: pytest.MonkeyPatch, name: str, dtype: torch.dtype
+) -> None:
+    reduce_by_engine(monkeypatch)
+    make, call = CASES[name]
+    for kind, ids in (("outer", torch.int32), ("parallel", torch.int64), ("no edges", torch.int64)):
+        pair = pair_of(kind, ids)
+        torch.manual_seed(0)
+        layer = make().to(dtype)
+        ours = results(deepcopy(layer), call, pair.ours, dtype)
+        theirs = results(layer, call, pair.theirs, dtype)
+        if isinstance(theirs, type):
+            assert ours is theirs
+        else:
+            assert_close(ours, theirs)
+
+
 def asked(block: Any) -> Any:
     """A block that has all formats, its CSC having been sorted by DGL."""
     block.create_formats_()
@@ -197,9 +225,14 @@ DERIVED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("derive", DERIVED.values(), ids=DERIVED)
 @pytest.mark.parametrize("name", ["GATConv two sizes", "EdgeConv both", "EdgeWeightNorm right"])
-def test_layers_on_what_a_block_becomes(name: str, derive: Callable[[Any], Any]) -> None:
+def test_layers_on_what_a_block_becomes(
+    monkeypatch: pytest.MonkeyPatch, name: str, derive: Callable[[Any], Any], is_large: bool
+) -> None:
+    if is_large:
+        reduce_by_engine(monkeypatch)
     make, call = CASES[name]
     for kind, dtype in BLOCKS[1:4]:
         pair = pair_of(kind, dtype)

@@ -16,7 +16,15 @@ import torch
 from dgl import function
 from torch.testing import assert_close
 
-from tests.dgl.block_pairs import BLOCKS, Features, Pair, outcome, pair_of, with_gradients
+from tests.dgl.block_pairs import (
+    BLOCKS,
+    Features,
+    Pair,
+    outcome,
+    pair_of,
+    reduce_by_engine,
+    with_gradients,
+)
 
 MESSAGES = sorted(
     name
@@ -134,6 +142,14 @@ def test_every_message_by_every_reducer(name: str) -> None:
 def test_messages_on_other_blocks(name: str, kind: str, dtype: torch.dtype) -> None:
     broadcast = shapes(operator_of(name))[4]
     check_messages(pair_of(kind, dtype), name, [(broadcast, torch.float32)])
+
+
+@pytest.mark.parametrize("name", ["copy_u", "u_mul_e"])
+def test_messages_that_the_engine_reduces(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    reduce_by_engine(monkeypatch)
+    for kind, dtype in BLOCKS:
+        cases = product(shapes(operator_of(name)), [torch.float32, torch.float64])
+        check_messages(pair_of(kind, dtype), name, cases)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from dgl.heterograph import DGLBlock as PlainBlock
 from pygsampler._ops import segments
 from pygsampler.dgl import NeighborSampler, sampled_block
 from pygsampler.dgl.sampled_block import DGLBlock
+from tests.dgl.block_pairs import outcome, reduce_by_engine
 
 MESSAGES = {
     "mean": (fn.copy_u("h", "m"), fn.mean("m", "o")),
@@ -41,8 +42,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     for name in ("reduce", "weighted_sum"):
         monkeypatch.setattr(sampled_block.segments, name, noted(name))
-    monkeypatch.setattr(sampled_block, "_LEAST_ROWS", 0)
-    monkeypatch.setattr(sampled_block, "_LEAST_MESSAGES", 0)
+    reduce_by_engine(monkeypatch)
     return made
 
 
@@ -213,3 +213,76 @@ def test_blocks_without_edges(calls: list[str], seeds: torch.Tensor) -> None:
     for name in ("mean", "sum", "max"):
         ours, theirs = both(block, name, torch.rand(block.num_src_nodes(), 3), None)
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", ["mean", "sum", "max"])
+def test_values_that_are_not_finite(calls: list[str], name: str, value: float) -> None:
+    block = block_of(graph(), torch.arange(40))
+    x = torch.rand(block.num_src_nodes(), 3)
+    x[::3, 0] = value
+    # Of this column every row of the result has one.
+    x[:, 1] = value
+    ours, theirs = both(block, name, x, None)
+    torch.testing.assert_close(ours, theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradient_of_a_shared_maximum_goes_to_its_first_source(
+    calls: list[str], dtype: torch.dtype
+) -> None:
+    block = block_of(graph(), torch.arange(40))
+    x = torch.ones(block.num_src_nodes(), 2, dtype=dtype)
+    ours, _ = both(block, "max", x, None)
+    src, dst = block.edges()
+    firsts = [int(src[dst == row][0]) for row in range(40) if (dst == row).any()]
+    counts = torch.bincount(torch.tensor(firsts), minlength=len(x))
+    assert (ours[1] != 0).all(1).equal(counts > 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int64])
+def test_other_dtypes_are_left_to_dgl(calls: list[str], dtype: torch.dtype) -> None:
+    block = block_of(graph(), torch.arange(40))
+    x = torch.ones(block.num_src_nodes(), 3, dtype=dtype)
+    results = []
+    for each in (block, of_dgl(block)):
+        with each.local_scope():
+            each.srcdata["h"] = x
+            results.append(outcome(lambda each=each: each.update_all(*MESSAGES["sum"])))
+    assert results[0] is results[1]
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.rand(6, 300).t(),
+        torch.rand(300, 12)[:, ::2],
+        torch.rand(300, 1).expand(300, 6),
+        torch.rand(300, 2, 3).transpose(1, 2),
+    ],
+    ids=["transposed", "every second column", "expanded", "transposed heads"],
+)
+def test_memory_in_any_order(calls: list[str], x: torch.Tensor) -> None:
+    block = block_of(graph(), torch.arange(40))
+    x = x[: block.num_src_nodes()]
+    a = torch.rand(2, block.num_edges()).t()[:, :1].reshape(-1, *[1] * (x.dim() - 1))
+    for name in MESSAGES:
+        torch.testing.assert_close(*both(block, name, x, a if name == "factor" else None))
+    assert len(calls) == len(MESSAGES)
+
+
+def test_values_that_are_assigned_anew_count(calls: list[str]) -> None:
+    block = block_of(graph(), torch.arange(40)).to("cpu")
+    for scale in (1.0, 2.0):
+        block.srcdata["h"] = torch.full((block.num_src_nodes(), 3), scale)
+        block.edata["a"] = torch.full((block.num_edges(), 1), 5.0)
+        block.update_all(*MESSAGES["factor"])
+        degrees = block.in_degrees()[:, None].expand(-1, 3)
+        torch.testing.assert_close(block.dstdata["o"], degrees * 5.0 * scale)
+        with block.local_scope():
+            block.edata["a"] = block.edata["a"] * 0
+            block.update_all(*MESSAGES["factor"])
+            assert not block.dstdata["o"].any()
+        assert block.dstdata["o"].any()
+    assert calls == ["weighted_sum"] * 4

@@ -222,3 +222,15 @@ def test_nothing_is_kept() -> None:
     assert pgs.engine.memory_stats()["live"] > before
     del x
     assert pgs.engine.memory_stats()["live"] == before
+
+
+def test_gradients_of_other_uses_are_added_in_place() -> None:
+    """Autograd would write a sum as large as x anew, were the gradient a view."""
+    x = torch.rand(64, 4, requires_grad=True)
+    indptr, indices = torch.arange(9) * 2, torch.arange(16)
+    out = segment_reduce(x, indptr, indices) + x[:8].exp()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        out.sum().backward()
+    counts = {event.key: event.count for event in profile.key_averages()}
+    assert counts.get("aten::add_") == 1
+    assert "aten::add" not in counts

@@ -92,7 +92,7 @@ def hub(record: Record) -> str:
     ]
     head = ["sampler", "seeds", "edges a batch", "us a batch", "x without the hub"]
     text = table(head, rows, 3)
-    return f"The hub has {record['hub_degree']:,} neighbours; fanouts are (10,10).\n\n{text}"
+    return f"The hub has {record['hub_degree']:,} neighbors; fanouts are (10,10).\n\n{text}"
 
 
 @figure("cache.json")

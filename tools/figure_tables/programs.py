@@ -24,7 +24,13 @@ def gpu_programs(record: Record) -> str:
         many = known.get(names[2])
         rows.append([*cells, f"{many / row['many_us']:.1f}x" if many else ""])
     head = ["graph", "algorithm", "us", "engine", "of 64", "torch here", "ratio"]
-    head += ["gSampler, kept", "torch, kept", "gSampler of many, kept", "to the faster", "of many"]
+    head += [
+        "gSampler, earlier",
+        "torch, earlier",
+        "gSampler of many, earlier",
+        "to the faster",
+        "of many",
+    ]
     return f"{source(record)}\n{table(head, rows, 10)}"
 
 

@@ -449,6 +449,9 @@ def _flat(segments: Segments, x: Tensor, ids: Tensor | None) -> Tensor:
         raise ValueError(
             f"x: expected a tensor on {segments.indices.device}, got one on {x.device}"
         )
+    if x.dim() == 2:
+        # A view in between would keep autograd from adding gradients of other uses in place.
+        return x
     return x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 

@@ -31,7 +31,8 @@ class DGLBlock(PlainBlock):  # type: ignore[misc]
     ``update_all`` of ``copy_u`` with ``sum``, ``mean`` or ``max``, and of ``u_mul_e`` with ``sum``,
     as DGL's ``SAGEConv``, ``GraphConv``, ``GINConv`` and ``GATConv`` call it, is computed by the
     engine for large tensors of float32 and float64 on the CPU, where that is faster, forward and
-    backward, to float rounding the same. Everything else is DGL's own.
+    backward, to float rounding the same. Where several sources have the largest value, its gradient
+    goes to the first of them. Everything else is DGL's own.
     """
 
     def update_all(
@@ -82,9 +83,13 @@ def _reduced(block: Any, message: Any, reduce: Any) -> torch.Tensor | None:
         return None
     indptr, indices, edge_ids = block.adj_tensors("csc")
     edges = segments.Segments(indptr, indices, len(x))
-    if weights is None:
-        return segments.reduce(edges, x, _KINDS[reduce.name])
-    return segments.weighted_sum(edges, x, weights.index_select(0, edge_ids.long()))
+    if weights is not None:
+        return segments.weighted_sum(edges, x, weights.index_select(0, edge_ids.long()))
+    result = segments.reduce(edges, x, _KINDS[reduce.name])
+    # DGL's maxima ignore NaN, and are 0 where they are infinite, as of sources masked by -inf.
+    if reduce.name == "max" and not result.detach().sum().isfinite():
+        return None
+    return result
 
 
 def _weights(x: torch.Tensor, values: torch.Tensor) -> torch.Tensor | None:
