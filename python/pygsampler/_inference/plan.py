@@ -102,7 +102,7 @@ class InferencePlan:
         counts: Any = self.graph.num_nodes
         if not hetero:
             return {None: NodeTable.of_input(features, "features", counts)}
-        if not isinstance(features, Mapping):
+        if not isinstance(features, Mapping) or not features:
             raise TypeError(
                 "features: expected a mapping of node types for a heterogeneous graph, got "
                 f"{describe(features)}"
