@@ -1,7 +1,8 @@
 """GraphSAGE on the Debian packages with PyG: its layers and Data, our NeighborLoader.
 
-Predicts the section of the archive that each of 63,666 packages belongs to. One line differs from
-the same training with PyG's own loader, which would need pyg-lib or torch-sparse: the import.
+Predicts the section of the archive that each of 63,666 packages belongs to. One line of the
+training differs from the same with PyG's own loader, which would need pyg-lib or torch-sparse: the
+import. The evaluation takes all neighbors of all packages, by ``pygsampler.inference``.
 
     python examples/graphsage_pyg.py --epochs 8
 
@@ -20,6 +21,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import SAGEConv
 from torch_geometric.utils import trim_to_layer
 
+import pygsampler
 from pygsampler import datasets
 from pygsampler.pyg import NeighborLoader  # from torch_geometric.loader import NeighborLoader
 
@@ -72,13 +74,11 @@ def train(data: Data, debian: datasets.Debian, epochs: int) -> float:
         seconds = time.perf_counter() - start
         print(f"epoch {epoch}: loss {total / len(loader):.3f}, {seconds:.1f} s")
 
-    model.eval()
+    # Both layers of all packages, from all of their neighbors.
+    graph, (first, second) = pygsampler.Graph.from_pyg(data), model.layers
+    scores = pygsampler.inference([first, functional.relu, second], graph, data.x)
     held_out = torch.from_numpy(debian.val)
-    right = 0
-    with torch.no_grad():
-        for batch in NeighborLoader(data, hops, input_nodes=held_out, batch_size=4096):
-            right += (model(batch).argmax(1) == batch.y[: batch.batch_size]).sum().item()
-    return right / len(held_out)
+    return float((scores[held_out].argmax(1) == data.y[held_out]).float().mean())
 
 
 def main() -> None:

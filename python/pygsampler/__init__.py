@@ -14,6 +14,7 @@ from pygsampler._engine.library import get_num_threads, set_num_threads
 from pygsampler._engine.public_home import set_public_module
 from pygsampler._features.features import Features
 from pygsampler._graph.graph import Graph, HeteroGraph
+from pygsampler._inference.all_nodes import inference
 from pygsampler._loader.stream import stream
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import Error
@@ -68,6 +69,7 @@ __all__ = [
     "evaluate",
     "flight",
     "get_num_threads",
+    "inference",
     "install",
     "program",
     "pyg",

@@ -163,7 +163,11 @@ def _is_plain(module: Any, bias: bool = False) -> bool:
 
 
 def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
-    return out if bias is None else out + bias
+    if bias is None:
+        return out
+    # Rows that nothing else has: without gradients they need no copy.
+    in_place = out.dtype == bias.dtype and not torch.is_grad_enabled()
+    return out.add_(bias) if in_place else out + bias
 
 
 def _gin(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Tensor:
@@ -225,9 +229,8 @@ def _gcn(
     elif edge_weight is not None:
         weight = edges.values(edge_weight).flatten()
 
-    def spread(h: Tensor) -> Tensor:
-        first = None
-        if loop is not None:
+    def spread(h: Tensor, first: Tensor | None) -> Tensor:
+        if loop is not None and first is None:
             h, first = split_rows(h, edges.targets)
         if weight is None:
             out = (
@@ -237,15 +240,15 @@ def _gcn(
             )
         else:
             out = _weighted(edges, h, weight)
-        if first is not None:
-            assert loop is not None
+        if loop is not None:
+            assert first is not None
             out = out + loop[: edges.targets].unsqueeze(1) * first
         return out
 
     if _gcn_reduces_first(layer, edges):
-        out = layer.lin(spread(x))
+        out = layer.lin(spread(x, target))
     else:
-        out = spread(layer.lin(x))
+        out = spread(layer.lin(x), None if target is None else layer.lin(target))
     return _add_bias(out, layer.bias)
 
 

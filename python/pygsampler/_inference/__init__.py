@@ -1,0 +1,1 @@
+"""Outputs of all nodes of a graph, layer by layer."""

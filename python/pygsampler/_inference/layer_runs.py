@@ -1,0 +1,297 @@
+"""A run over all nodes: each layer in ranges that fit into a bound of memory."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+
+from pygsampler._inference.ranges import InEdges, NodeRange, number_sources
+from pygsampler._inference.tables import NodeTable, Output, map_file
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pygsampler._inference.finished_layers import FinishedLayers
+
+__all__ = [
+    "APART",
+    "BY_EDGE",
+    "FIRST",
+    "REDUCED",
+    "ROWS",
+    "WHOLE",
+    "InferenceRun",
+    "Layer",
+    "available_memory",
+]
+
+# What rows a layer takes. Those of the sources, of which the destinations' are the first; those of
+# all sources, and apart from them the destinations'; those of the destinations alone; all rows of
+# all nodes at once, for layers of which nobody knows how they run on ranges.
+FIRST, APART, ROWS, WHOLE = "first", "apart", "rows", "whole"
+# As FIRST, for layers that write rows for edges, and as APART, for layers that do nothing with rows
+# of sources but add them up, so that each range costs what its own edges do.
+BY_EDGE, REDUCED = "by edge", "reduced"
+# Bytes of a range of such layers on a CPU: for more the system makes new pages each time, which
+# takes longer than to write them.
+_RANGE_BYTES = {REDUCED: 16 << 20, BY_EDGE: 64 << 20}
+_CACHED_BYTES = 16 << 20
+_LOG = logging.getLogger("pygsampler")
+
+
+class Layer(Protocol):
+    """A layer as a run sees it."""
+
+    name: str
+
+    def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
+        """Returns which rows the layer takes; ``fits`` if all nodes may be one range."""
+        ...
+
+    def cost(self, source: NodeTable) -> tuple[int, int]:
+        """Returns estimates of the bytes that the layer needs for a node and for an edge."""
+        ...
+
+    def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
+        """Returns the rows of a range."""
+        ...
+
+
+def available_memory(device: torch.device) -> int:
+    """Returns how many bytes a run may take by default: half of what is free."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0] // 2)
+    with suppress(OSError), open("/proc/meminfo") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024 // 2
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+class InferenceRun:
+    """A run over the layers of a model, one after the other."""
+
+    def __init__(
+        self,
+        device: torch.device,
+        batch_size: int | None,
+        memory: int,
+        finished: FinishedLayers | None,
+        tell: Callable[[int, int], object],
+    ) -> None:
+        self.device, self.batch_size, self.memory = device, batch_size, memory
+        self.finished, self._tell = finished, tell
+        self._number = self._done = self._total = 0
+        # Tables that this run holds in the memory that is bounded, by the id of the tensor.
+        self._held: dict[int, int] = {}
+
+    def expect(self, count: int) -> None:
+        """Notes that so many rows are to come, for the bar."""
+        self._total += count
+
+    @property
+    def free(self) -> int:
+        """The bytes that layers may take in addition to those that they have."""
+        return max(self.memory - sum(self._held.values()), 1)
+
+    def release(self, table: NodeTable) -> None:
+        """Notes that the rows of a layer are no longer needed."""
+        self._held.pop(id(table.values), None)
+
+    def layer(
+        self,
+        layer: Layer,
+        csc: InEdges | None,
+        source: NodeTable,
+        target: NodeTable,
+        out: Output | None = None,
+    ) -> NodeTable:
+        """Returns the rows of a layer for all destinations.
+
+        Parameters
+        ----------
+        layer : Layer
+        csc : InEdges or None
+            The edges; None for a layer that works row by row.
+        source, target : NodeTable
+            The rows of all sources and of all destinations.
+        out : Output, optional
+            The place for the rows; without it the run chooses one.
+        """
+        number, self._number = self._number, self._number + 1
+        count = target.shape[0] if csc is None else csc.num_dst
+        if self.finished is not None and out is None:
+            known = self.finished.load(number, layer.name)
+            if known is not None:
+                self.advance(count)
+                return NodeTable(known)
+        free = self.free
+        moved = source if csc is None else self._on_device(source, free)
+        if moved is not source:
+            # Both are one table where they were.
+            target = moved if target is source else target
+            source = moved
+            self._hold(moved.tensor)
+            free = self.free
+        fits = csc is not None and self._fits(layer, csc, source, free // 2)
+        access = layer.access(csc, source, fits)
+        cuts = self._cuts(layer, csc, source, target, access, free // 2, fits)
+        _LOG.info(
+            "inference: layer %s, %d nodes in %d ranges, %d bytes of %d free for rows of layers",
+            *(layer.name, count, len(cuts) - 1, free, self.memory),
+        )
+        result: Tensor | None = None
+        for first, last in itertools.pairwise(cuts):
+            rows = self._range(layer, csc, source, target, access, first, last)
+            if rows.shape[:1] != (last - first,):
+                raise ValueError(
+                    f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
+                    f"{tuple(rows.shape)}"
+                )
+            if result is None:
+                shape = count, *rows.shape[1:]
+                if last - first == count and self._may_return(rows, out):
+                    # The one range is the result.
+                    result = rows
+                    self._hold(result)
+                else:
+                    result = self.allocate(shape, rows.dtype, out, number)
+            if result is not rows:
+                result[first:last].copy_(rows)
+            del rows
+            self.advance(last - first)
+        assert result is not None
+        if self.finished is not None and out is None:
+            self.finished.complete(number, layer.name, result)
+        if moved is not source:
+            self.release(moved)
+        return NodeTable(result)
+
+    def _may_return(self, result: Tensor, out: Output | None) -> bool:
+        """True if rows of all nodes are where the result has to be."""
+        if out is None:
+            return self.finished is None
+        return out.given is None and out.device == result.device
+
+    def advance(self, count: int) -> None:
+        """Notes that so many rows are done, and tells the bar."""
+        self._done += count
+        self._total = max(self._total, self._done)
+        self._tell(self._done, self._total)
+
+    def _hold(self, tensor: Tensor) -> None:
+        if tensor.device.type == self.device.type:
+            self._held[id(tensor)] = tensor.numel() * tensor.element_size()
+
+    def _on_device(self, table: NodeTable, free: int) -> NodeTable:
+        """Returns a table on the device where there is room for it."""
+        if self.device.type == "cpu":
+            # Rows in memory or in a mapped file are read where they are.
+            return table if table.device.type == "cpu" else NodeTable(table.read_all(self.device))
+        if table.device == self.device and table.values is not None:
+            return table
+        return table if table.nbytes > free // 2 else NodeTable(table.read_all(self.device))
+
+    def _is_local(self, table: NodeTable) -> bool:
+        """True if layers read a table where it is."""
+        return table.values is not None and table.device == self.device
+
+    def _fits(self, layer: Layer, csc: InEdges, source: NodeTable, room: int) -> bool:
+        """True if all nodes may be one range."""
+        row_cost, edge_cost = layer.cost(source)
+        size = csc.num_dst * row_cost + csc.num_edges * edge_cost
+        return self.batch_size is None and self._is_local(source) and size <= room
+
+    def _cuts(
+        self,
+        layer: Layer,
+        csc: InEdges | None,
+        source: NodeTable,
+        target: NodeTable,
+        access: str,
+        room: int,
+        fits: bool,
+    ) -> list[int]:
+        row_cost, edge_cost = layer.cost(source)
+        if csc is None:
+            count = target.shape[0]
+            step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
+            return [*range(0, count, step), count] if count else [0, 0]
+        limit = _RANGE_BYTES.get(access) if self.device.type == "cpu" else None
+        if access == WHOLE or (fits and limit is None):
+            return [0, csc.num_dst]
+        room = room if limit is None else min(room, limit)
+        if access not in (APART, REDUCED) or not self._is_local(source):
+            # Each edge may bring the row of another source.
+            edge_cost += row_cost
+        return csc.ranges(self.batch_size, row_cost, edge_cost, room)
+
+    def _range(
+        self,
+        layer: Layer,
+        csc: InEdges | None,
+        source: NodeTable,
+        target: NodeTable,
+        access: str,
+        first: int,
+        last: int,
+    ) -> Tensor:
+        if csc is None:
+            rows = target.read_range(first, last, self.device)
+            return layer.run(None, rows, rows, ROWS)
+        nodes = csc.range(first, last)
+        here = self._is_local(source)
+        if access == WHOLE or (here and nodes.covers_all):
+            x_src = source.read_all(self.device)
+            x_dst = x_src if target is source else target.read_all(self.device)
+            return layer.run(nodes, x_src, x_dst, access)
+        x_dst = target.read_range(first, last, self.device)
+        if access in (APART, REDUCED) and here:
+            return layer.run(nodes, source.tensor, x_dst, access)
+        shares = access in (FIRST, BY_EDGE) and target is source
+        others = number_sources([nodes], (first, last) if shares else None)
+        x_src = source.gather(others, self.device)
+        if shares:
+            x_src = torch.cat([x_dst, x_src])
+            x_dst = x_src[: nodes.size]
+        return layer.run(nodes, x_src, x_dst, access)
+
+    def allocate(
+        self,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        out: Output | None = None,
+        number: int | None = None,
+    ) -> Tensor:
+        """Returns room for the rows of a layer, ``number`` being its place among finished ones."""
+        if out is not None:
+            return out.allocate(shape, dtype)
+        if self.finished is not None and number is not None:
+            return self.finished.create(number, shape, dtype)
+        size, free = math.prod(shape) * dtype.itemsize, self.free
+        # On a GPU rows that have no room there are in the host's memory, which is larger.
+        places = {self.device: free, torch.device("cpu"): available_memory(torch.device("cpu"))}
+        if self.device.type == "cpu":
+            places = {self.device: free}
+        for device, room in places.items():
+            if size <= room // 2:
+                result = torch.empty(shape, dtype=dtype, device=device)
+                self._hold(result)
+                return result
+        _LOG.info("inference: %d bytes of a layer are in a file in %s", size, tempfile.gettempdir())
+        file, path = tempfile.mkstemp(prefix="pygsampler-")
+        os.close(file)
+        try:
+            return map_file(Path(path), shape, dtype)
+        finally:
+            # Mapped rows stay until the tensor goes, also where the process is killed.
+            os.unlink(path)
