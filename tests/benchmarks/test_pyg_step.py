@@ -26,7 +26,7 @@ def test_it_times_three_ways(steps: Any, tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "pyg_step.json").read_text())["rows"]
     assert [row["what"] for row in rows] == ["GraphSAGE", "GAT"] * 2
     assert {row["setting"] for row in rows} == {"4x(10,10)", "4x(15,10,5)"}
-    names = [f"{way}, ms" for way in steps.WAYS]
+    names = ["as it is, ms", "trimmed, ms", "blockwise, ms"]
     names += ["as it is / blockwise", "trimmed / blockwise"]
     assert all(row[name] > 0 for row in rows for name in names)
 
@@ -38,6 +38,12 @@ def test_it_refuses_another_result(
     monkeypatch.setattr(steps, "blockwise", lambda model: lambda batch: 2 * wrapped(model)(batch))
     assert steps.main(["--quick", "--fanouts", "2,2", "--models", "GIN"]) == 1
     assert "refused: GIN: tensor 0 of a blockwise step differs" in capsys.readouterr().err
+
+
+def test_captured_steps_need_a_gpu(steps: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        steps.main(["--quick", "--modes", "asis", "captured"])
+    assert "captured: expected --device cuda, got cpu" in capsys.readouterr().err
 
 
 def test_it_profiles(steps: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,7 +146,7 @@ class NodeRows(torch.Tensor):
         if name == "__getitem__" and len(nodes) == 1 and _within(args[1], first):
             return func(first.plain(), *args[1:])
         least = min((each._reach for each in nodes), key=lambda reach: reach.depth)
-        if any(each._reach.depth != least.depth for each in nodes):
+        if len(nodes) > 1 and any(each._reach.depth != least.depth for each in nodes):
             least.run.is_mixed = True
         one_kind = all(each._reach.kind == least.kind for each in nodes)
         axis = _result_axis(name, args, kwargs, nodes) if one_kind else None
