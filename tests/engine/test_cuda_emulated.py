@@ -9,6 +9,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from tests.emulator.build import ROOT
 
 # The others move tensors of torch, which does not take the emulator for a GPU. Each half takes
@@ -47,6 +50,8 @@ MODULES = (
 )
 
 
+# They take minutes, and see of the environment nothing but NumPy: once is enough.
+@pytest.mark.skipif(int(np.__version__.split(".")[0]) < 2, reason="needs NumPy 2")
 def test_as_on_a_gpu(emulator: Path) -> None:
     with ThreadPoolExecutor() as pool:
         passed = list(pool.map(lambda half: passed_of(emulator, half), MODULES))
