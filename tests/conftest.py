@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import importlib
 import signal
 import subprocess
@@ -30,6 +31,15 @@ def torch_draws_the_same_numbers() -> None:
     """Seeds torch for each test, whatever ran before it."""
     if seed := getattr(sys.modules.get("torch"), "manual_seed", None):
         seed(0)
+
+
+@pytest.fixture
+def no_collections() -> Iterator[None]:
+    """Turns the garbage collector off: Ctrl-C in a callback that it runs would be lost."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture

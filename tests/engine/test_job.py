@@ -176,6 +176,7 @@ def test_what_a_signal_handler_raises_ends_the_wait_and_the_job(heavy, deep):
     assert json.loads(library.call("MemoryStats"))["jobs"] == 0
 
 
+@pytest.mark.usefixtures("no_collections")
 def test_ctrl_c_ends_a_long_call(heavy, deep):
     def press() -> None:
         time.sleep(0.3)

@@ -95,6 +95,7 @@ def test_cancel_in_another_thread_ends_the_wait(features) -> None:
             waits.result(60)
 
 
+@pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("how", ["read", "read_async"])
 def test_ctrl_c_ends_a_reading(features, how: str) -> None:
     def press() -> None:

@@ -457,6 +457,7 @@ def held() -> tuple[int, int]:
     return stats["jobs"], stats["live"]
 
 
+@pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("second", [False, True])
 def test_ctrl_c_ends_a_long_call(second: bool) -> None:
     graph = circulant(20_000, 8)

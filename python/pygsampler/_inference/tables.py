@@ -44,7 +44,7 @@ class NodeTable:
         if isinstance(value, (str, os.PathLike)):
             import numpy
 
-            value = numpy.load(Path(value), mmap_mode="r")
+            value = numpy.load(Path(value), mmap_mode="r", allow_pickle=False)
         if isinstance(value, Features):
             known = value._known()
             table = cls(known.torch()) if value._where() < 0 else cls(value)
