@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +16,7 @@ from pygsampler._inference.block_layers import RowLayer
 from pygsampler._inference.pyg_layers import ConvLayer
 from pygsampler._inference.tables import NodeTable, NodeTableGroup
 from pygsampler.pyg.blockwise_model import Blockwise, _takes_batch
-from pygsampler.pyg.layer_run import _arguments, uses_statistics
+from pygsampler.pyg.layer_run import _arguments, replaced_forwards, uses_statistics
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -109,7 +108,7 @@ def run_model(
     edge_index = edges if hetero else edges[None]
     by_id = {id(edge_index): cscs[kind] for kind, edge_index in edges.items()}
     takes_batch = _takes_batch(model)
-    with _layers_over_ranges(run, model, by_id):
+    with replaced_forwards(_forwards(run, model, by_id)):
         if not takes_batch:
             return model(x, edge_index, **edge_data)
         data: Any = HeteroData() if hetero else Data(x=x, edge_index=edge_index, **edge_data)
@@ -121,26 +120,14 @@ def run_model(
         return model(copy.copy(data))
 
 
-@contextmanager
-def _layers_over_ranges(
+def _forwards(
     run: InferenceRun, model: Any, by_id: Mapping[int, InEdges]
-) -> Iterator[None]:
-    """Gives layers, for a while, a forward that runs over ranges; their hooks are called."""
-    before = []
-    try:
-        for name, module in model.named_modules():
-            if isinstance(module, MessagePassing):
-                before.append((module, module.__dict__.get("forward")))
-                place = name or type(module).__name__
-                forward = functools.partial(_run_layer, run, by_id, place, module, module.forward)
-                module.__dict__["forward"] = forward
-        yield
-    finally:
-        for module, own in reversed(before):
-            if own is None:
-                del module.__dict__["forward"]
-            else:
-                module.__dict__["forward"] = own
+) -> Iterator[tuple[Any, Any]]:
+    """Yields layers with a forward that runs over ranges."""
+    for name, module in model.named_modules():
+        if isinstance(module, MessagePassing):
+            place = name or type(module).__name__
+            yield module, functools.partial(_run_layer, run, by_id, place, module, module.forward)
 
 
 def _run_layer(

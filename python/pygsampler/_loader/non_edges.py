@@ -28,7 +28,7 @@ class _Search(NamedTuple):
     """For neighbour i (from 0) of u, in ascending order, without repetition and u among them: u n,
     and how many nodes below it are allowed."""
     start: torch.Tensor
-    """Where the neighbours of a node begin: shape [sources + 1]."""
+    """The place where each node's neighbors begin: shape [sources + 1]."""
     raw: torch.Tensor | None
     """With times: u n and the neighbour."""
 

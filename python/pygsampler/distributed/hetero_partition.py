@@ -51,9 +51,9 @@ class HeteroPartition(Partition):
     _counts: dict[str, int]
     edge_types: tuple[EdgeType, ...]
     relations: tuple[Partition, ...]
-    """Of each of ``edge_types``, by its destinations."""
+    """The partition of each of ``edge_types``, by its destinations."""
     nodes: Mapping[str, Partition]
-    """Of each type of nodes that has arrays."""
+    """The partition of each type of nodes that has arrays."""
 
     @classmethod
     def _in(cls, folder: Path, types: Any) -> HeteroPartition:

@@ -95,6 +95,12 @@ def _self_and_reduce(x: Tensor | TableRows, edges: LayerEdges, kind: int) -> tup
     return self_and_reduce(edges.segments, table, _NAMES[kind], slice(0, edges.targets), ids)
 
 
+def _reduced(edges: LayerEdges, x: Tensor | TableRows, kind: int) -> Tensor:
+    if isinstance(x, TableRows):
+        return x.reduce(edges.segments, kind)
+    return reduce(edges.segments, x, kind)
+
+
 def _weighted(edges: LayerEdges, x: Tensor | TableRows, weights: Tensor) -> Tensor:
     if isinstance(x, TableRows):
         return x.weighted_sum(edges.segments, weights)
@@ -137,10 +143,8 @@ def _sage(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Te
         return _sage_output(layer, _add_bias(out, layer.lin_l.bias), target)
     if target is None and layer.root_weight:
         target, out = _self_and_reduce(wide, edges, kind)
-    elif isinstance(wide, TableRows):
-        out = wide.reduce(edges.segments, kind)
     else:
-        out = reduce(edges.segments, wide, kind)
+        out = _reduced(edges, wide, kind)
     return _sage_output(layer, layer.lin_l(out), target)
 
 
@@ -233,11 +237,7 @@ def _gcn(
         if loop is not None and first is None:
             h, first = split_rows(h, edges.targets)
         if weight is None:
-            out = (
-                h.reduce(edges.segments, SUM)
-                if isinstance(h, TableRows)
-                else reduce(edges.segments, h, SUM)
-            )
+            out = _reduced(edges, h, SUM)
         else:
             out = _weighted(edges, h, weight)
         if loop is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -92,6 +92,27 @@ def uses_statistics(module: Any, training: bool) -> bool:
 
 
 @contextmanager
+def replaced_forwards(forwards: Iterable[tuple[Any, Any]]) -> Iterator[None]:
+    """Gives modules, for a while, other forwards, so that their hooks are called.
+
+    The next pair is asked for when the one before has been replaced: a layer that a model has twice
+    is wrapped twice.
+    """
+    before = []
+    try:
+        for module, forward in forwards:
+            before.append((module, module.__dict__.get("forward")))
+            module.__dict__["forward"] = forward
+        yield
+    finally:
+        for module, own in reversed(before):
+            if own is None:
+                del module.__dict__["forward"]
+            else:
+                module.__dict__["forward"] = own
+
+
+@contextmanager
 def probe_settings(model: torch.nn.Module, keep_numbers: bool = False) -> Iterator[None]:
     """Evaluation without gradients, after which flags and torch's random numbers are as before."""
     flags = [(module, module.training) for module in model.modules()]
@@ -159,7 +180,7 @@ class LayerRun:
 
     def seeds(self, call: Any) -> Any:
         """Returns the model's result for the seeds."""
-        with self._replaced():
+        with replaced_forwards(self._forwards()):
             if self.basic:
                 out = call(call.x)
                 return out[: self.slices.nodes[None][0]]
@@ -188,30 +209,18 @@ class LayerRun:
         if hasattr(model, "jk"):
             yield "jk", model.jk
 
-    @contextmanager
-    def _replaced(self) -> Iterator[None]:
-        """Gives layers, for a while, a forward of ours, so that their hooks are called."""
-        before = []
-        try:
-            for name, module in self._modules():
-                method: Any = None
-                if isinstance(module, MessagePassing):
-                    method = self._layer
-                elif isinstance(module, JumpingKnowledge):
-                    method = self._jump
-                elif not self.basic and uses_statistics(module, self.training):
-                    method = self._statistics
-                if method is not None:
-                    before.append((module, module.__dict__.get("forward")))
-                    run = functools.partial(method, name, module, module.forward)
-                    module.__dict__["forward"] = run
-            yield
-        finally:
-            for module, forward in reversed(before):
-                if forward is None:
-                    del module.__dict__["forward"]
-                else:
-                    module.__dict__["forward"] = forward
+    def _forwards(self) -> Iterator[tuple[Any, Any]]:
+        """Yields layers with a forward of ours, which calls their hooks."""
+        for name, module in self._modules():
+            method: Any = None
+            if isinstance(module, MessagePassing):
+                method = self._layer
+            elif isinstance(module, JumpingKnowledge):
+                method = self._jump
+            elif not self.basic and uses_statistics(module, self.training):
+                method = self._statistics
+            if method is not None:
+                yield module, functools.partial(method, name, module, module.forward)
 
     def _jump(self, name: str, module: Any, forward: Any, xs: Any, *more: Any) -> Any:
         """Gives jumping knowledge the rows that all its inputs have."""
