@@ -142,7 +142,7 @@ class Case:
         )
         self.graph = made
         self.sampler = PGSampler(made, list(fanouts), seed=1, device=options.device)
-        self.hops, self.place = len(fanouts), place
+        self.fanouts, self.hops, self.place = list(fanouts), len(fanouts), place
         rng = np.random.default_rng(1)
         count = options.batches * options.batch_size
         self.seeds = torch.from_numpy(rng.choice(graph.num_nodes, count, replace=False))

@@ -112,7 +112,7 @@ def _captured(case: Case, model: torch.nn.Module) -> Any:
     loader = DataLoader(
         case.graph,
         case.seeds,
-        case.sampler.num_neighbors,
+        case.fanouts,
         batch_size=case.batch_size,
         seed=1,
         device=case.place,

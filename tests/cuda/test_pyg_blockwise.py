@@ -118,7 +118,7 @@ def test_a_captured_step_trains_as_an_eager_one(name: str) -> None:
     from pygsampler.torch import DataLoader, capture
 
     data = make_data()
-    graph = pgs.Graph.from_pyg(data)
+    graph = pgs.Graph.from_pyg(make_data("cpu"))
     labels = torch.randint(OUT, (NODES,), device="cuda")
     torch.manual_seed(0)
     first = MODELS[name][0]().cuda().double()
@@ -133,6 +133,7 @@ def test_a_captured_step_trains_as_an_eager_one(name: str) -> None:
             [4, 3],
             batch_size=32,
             seed=1,
+            device="cuda",
             features={"x": data.x},
             labels=labels,
             static=static,

@@ -110,6 +110,18 @@ def test_one_graph_serves_all_batches(name: str) -> None:
 
 
 @needs_operators
+def test_an_error_leaves_the_model_as_it_was() -> None:
+    model = GraphSAGE(IN, 16, 2, OUT)
+    step = compiled(model)
+    first, second = batches([4, 3], 2)
+    step(first)
+    second.x = second.x[:, 1:]
+    with pytest.raises(Exception, match="shape|size"):
+        step(second)
+    assert not any("forward" in module.__dict__ for module in model.modules())
+
+
+@needs_operators
 def test_calls_with_numbers_of_hops_fewer_layers_and_evaluation() -> None:
     model = GCN(IN, 16, 2, OUT, norm="batch_norm", bias=False)
     step = compiled(model)

@@ -121,7 +121,7 @@ class Blockwise(torch.nn.Module):
         Each batch is looked at and its edges are grouped before, as ever. The first batch of
         training, and the first of evaluation, runs without the compiler, and decides how layers
         run: call this again after a change of layers. ``torch.compile(module)`` does the same,
-        with a break of the graph before the layers.
+        with a break of the graph before the layers and one after them.
 
         Parameters
         ----------
@@ -185,11 +185,19 @@ class Blockwise(torch.nn.Module):
         if is_compiling():
             # torch.compile of this module breaks its graph here, and compiles what is behind it.
             out = _ready_outside(self, args, kwargs)
-            return out.result() if isinstance(out, PreparedRun) else out
+            if not isinstance(out, PreparedRun):
+                return out
+            result = out.result()
+            _end_outside(out)
+            return result
         plans = None if self._compiled is None else self._plans
         out = self._ready(args, kwargs, plans)
         if self._compiled is not None and isinstance(out, PreparedRun):
-            return self._compiled(out)
+            out.run.begin()
+            try:
+                return self._compiled(out)
+            finally:
+                out.run.end()
         return out
 
     def _ready(self, args: Any, kwargs: dict[str, Any], plans: RunPlans | None) -> Any:
@@ -380,8 +388,16 @@ class Blockwise(torch.nn.Module):
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
 def _ready_outside(model: Blockwise, args: Any, kwargs: Any) -> Any:
-    """Returns a batch's run, or the result of a first batch."""
-    return model._ready(args, dict(kwargs), model._plans)
+    """Returns a batch's run, which has begun, or the result of a first batch."""
+    out = model._ready(args, dict(kwargs), model._plans)
+    if isinstance(out, PreparedRun):
+        out.run.begin()
+    return out
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _end_outside(prepared: PreparedRun) -> None:
+    prepared.run.end()
 
 
 class _Call:

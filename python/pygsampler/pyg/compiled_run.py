@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +12,7 @@ from torch_geometric.nn.models import JumpingKnowledge
 
 from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups
 from pygsampler.pyg.fused_layers import FusedLayer
-from pygsampler.pyg.layer_run import LayerForward, LayerPlan, LayerRun, parameter_names
+from pygsampler.pyg.layer_run import LayerForward, LayerRun, parameter_names
 from pygsampler.pyg.node_rows import first_rows_like
 from pygsampler.pyg.table_rows import TableRows, gather_rows
 
@@ -51,13 +50,20 @@ class CompiledRun:
         # The hops whose nodes have features.
         self.depth = self.plans[0].depth if run.basic else run.depth
         self.is_basic, self.result = run.basic, run.result
-        self.layers: list[tuple[Any, tuple[str, ...]]] = []
-        self.jumps: list[Any] = []
+        self._next = 0
+        # A compiler looks at the forwards that modules have when it begins, and compiles anew for
+        # others: so these are there before, and the same in each run. After an error within a
+        # module that torch.compile was given they stay until the next run; without edges of a
+        # batch they call the module's own.
+        self._forwards: list[tuple[Any, Any, Any]] = []
         for module in self.model.modules():
+            forward, own = module.forward, module.__dict__.get("forward")
             if isinstance(module, MessagePassing):
-                self.layers.append((module, parameter_names(module.forward)))
+                names = parameter_names(forward)
+                run_layer = functools.partial(self._layer, module, forward, names)
+                self._forwards.append((module, run_layer, own))
             elif isinstance(module, JumpingKnowledge):
-                self.jumps.append(module)
+                self._forwards.append((module, functools.partial(_jump, forward), own))
 
     def prepare(self, slices: BatchSlices, call: Any) -> PreparedRun:
         """Returns what the model takes of a batch, whose edges are grouped now."""
@@ -76,28 +82,26 @@ class CompiledRun:
         seeds = {kind: counts[0] for kind, counts in slices.nodes.items()}
         return PreparedRun(self, args, kwargs, seeds)
 
+    def begin(self) -> None:
+        """Gives layers the forwards of this run."""
+        for module, forward, _ in self._forwards:
+            module.__dict__["forward"] = forward
+
+    def end(self) -> None:
+        """Gives layers their own forwards."""
+        for module, _, own in self._forwards:
+            if own is None:
+                module.__dict__.pop("forward", None)
+            else:
+                module.__dict__["forward"] = own
+
     def __call__(self, args: Any, kwargs: Any) -> Any:
-        """Calls the model: this is traced."""
-        plans, before = iter(self.plans), []
-        try:
-            for module, names in self.layers:
-                before.append((module, module.__dict__.get("forward")))
-                run: Any = functools.partial(self._layer, plans, module, module.forward, names)
-                module.__dict__["forward"] = run
-            for module in self.jumps:
-                before.append((module, module.__dict__.get("forward")))
-                module.__dict__["forward"] = functools.partial(_jump, module.forward)
-            return self.model(*args, **kwargs)
-        finally:
-            for module, forward in reversed(before):
-                if forward is None:
-                    del module.__dict__["forward"]
-                else:
-                    module.__dict__["forward"] = forward
+        """Calls the model, once the run has begun: this is traced."""
+        self._next = 0
+        return self.model(*args, **kwargs)
 
     def _layer(
         self,
-        plans: Iterator[LayerPlan],
         module: Any,
         forward: Any,
         names: tuple[str, ...],
@@ -109,7 +113,8 @@ class CompiledRun:
         if not isinstance(groups, EdgeGroups):
             # A layer within another.
             return forward(*args, **kwargs)
-        plan = next(plans)
+        plan = self.plans[self._next]
+        self._next += 1
         x = values.pop("x")
         source, target = x if isinstance(x, (tuple, list)) else (x, None)
         if target is source:

@@ -83,7 +83,8 @@ def split_rows(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Returns x, which may be ``TableRows``, and its first rows; gradients are added in place."""
     if isinstance(x, TableRows):
         return x, x[:count].gather()
-    if x.requires_grad and torch.is_grad_enabled():
+    # A compiler adds the gradients up by itself.
+    if x.requires_grad and torch.is_grad_enabled() and not is_compiling():
         both: tuple[Tensor, Tensor] = _Fork.apply(x, slice(0, count))
         return both
     return x, x[:count]
