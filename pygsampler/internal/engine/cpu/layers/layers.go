@@ -138,8 +138,8 @@ func (r *Reduction) Check() error {
 		return fmt.Errorf("%w: segments: expected a kind from %d to %d, got %d", request.ErrValue, Sum, Max, r.Kind)
 	case min(r.Sources, r.Rows, r.Edges) < 0 || r.Width < 1 || r.Heads < 1 || r.Width%r.Heads != 0:
 		return fmt.Errorf("%w: segments: expected sizes >= 0 and heads that divide the width, got %+v", request.ErrValue, *r)
-	case r.Piece < 0 || r.Piece%4 != 0 || r.Piece > 1<<30:
-		return fmt.Errorf("%w: segments: expected a multiple of 4 edges in a piece, got %d", request.ErrValue, r.Piece)
+	case r.Piece < 0 || r.Piece%8 != 0 || r.Piece > 1<<30:
+		return fmt.Errorf("%w: segments: expected a multiple of 8 edges in a piece, got %d", request.ErrValue, r.Piece)
 	case r.Table < 0 || r.IDs == 0 && r.Table != r.Sources:
 		return fmt.Errorf("%w: segments: expected a row of x for each of %d sources, or ids, got %d rows", request.ErrValue, r.Sources, r.Table)
 	case r.Degrees != 0 && (r.Weights != 0 || r.IDs != 0) || r.Places != 0 && r.IDs != 0:

@@ -230,7 +230,7 @@ func TestRefused(t *testing.T) {
 		"or ids, got 6 rows":              func(r *Reduction) { r.Table = 6 },
 		"expected degrees alone":          func(r *Reduction) { r.Degrees, r.Weights = r.Indptr, r.X },
 		"places without ids":              func(r *Reduction) { r.Places, r.IDs = r.Indices, r.Indices },
-		"a multiple of 4 edges":           func(r *Reduction) { r.Piece = 6 },
+		"a multiple of 8 edges":           func(r *Reduction) { r.Piece = 12 },
 		"a kind from 0 to 2, got 3":       func(r *Reduction) { r.Kind = 3 },
 		"heads that divide":               func(r *Reduction) { r.Heads = 3 },
 		"sizes >= 0":                      func(r *Reduction) { r.Sources = -1 },
