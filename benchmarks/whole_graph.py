@@ -3,6 +3,7 @@
     python -m benchmarks.whole_graph --quick
     python -m benchmarks.whole_graph --graph arxiv
     python -m benchmarks.whole_graph --device cuda
+    python -m benchmarks.whole_graph --device cuda --graph papers/20 --pinned --memory 500
 
 PyG's GraphSAGE, GCN, GIN, GAT and GAT with v2 (100 features, 47 classes) on a graph of the papers'
 shape: by ``pygsampler.inference(model, graph, x)``; by ``model.inference(loader)``, layer by layer
@@ -11,6 +12,9 @@ which writes a row for each edge and is left out with ``--without-forward`` wher
 Results are compared before the clock starts, but for PyG's ``inference`` of a GCN, which counts
 degrees within a batch. Then the ways take turns; a time is the median over the rounds, and a
 ratio that of the rounds' ratios.
+
+With ``--pinned`` the rows (128 numbers of bfloat16) are page-locked on the host, and inference by
+a GraphSAGE of bfloat16 is compared with one copy of them to the GPU for each layer.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,7 @@ from tqdm import tqdm
 with warnings.catch_warnings():
     # PyG's import uses what torch is about to drop.
     warnings.simplefilter("ignore")
+    from torch_geometric import nn
     from torch_geometric.data import Data
 
 import pygsampler
@@ -37,10 +42,12 @@ from pygsampler._cli.bench.check import CheckError
 from pygsampler.pyg import NeighborLoader
 
 from . import environment, graphs, report
-from .pyg_layers import WIDTH
+from .pyg_layers import CLASSES, WIDTH
 from .pyg_step import MODELS
 
 OURS, LOADER, FORWARD = "inference", "PyG inference", "PyG forward"
+LINK = "a copy for each layer"
+PINNED_WIDTH = 128
 
 
 def ways(
@@ -59,6 +66,32 @@ def ways(
     return result
 
 
+def pinned_ways(
+    graph: pygsampler.Graph, options: argparse.Namespace
+) -> dict[str, Callable[[], torch.Tensor]]:
+    """Inference from rows that are page-locked on the host, and copies of these; checked."""
+    torch.manual_seed(0)
+    x = torch.randn(graph.num_nodes, PINNED_WIDTH).bfloat16().pin_memory()
+    model = nn.GraphSAGE(PINNED_WIDTH, options.hidden, options.layers, CLASSES)
+    model = model.to(options.device, torch.bfloat16).eval()
+    memory = None if options.memory is None else options.memory * 1_000_000
+
+    def copies() -> torch.Tensor:
+        for _ in range(options.layers):
+            moved = x.to(options.device)
+        return moved
+
+    expected = pygsampler.inference(model, graph, x.to(options.device), progress=False)
+    out = torch.empty_like(expected)
+    rows = pygsampler.inference(model, graph, x, memory=memory, out=out, progress=False)
+    if float((rows - expected).abs().max()) > 0.05 * float(expected.abs().max()):
+        raise CheckError("rows on the host give other results than rows on the GPU")
+    return {
+        OURS: lambda: pygsampler.inference(model, graph, x, memory=memory, out=out, progress=False),
+        LINK: copies,
+    }
+
+
 def check(name: str, functions: dict[str, Callable[[], torch.Tensor]]) -> None:
     """Raises CheckError unless the ways give the same numbers.
 
@@ -74,6 +107,27 @@ def check(name: str, functions: dict[str, Callable[[], torch.Tensor]]) -> None:
         most = float(difference.abs().max()) / max(float(expected.abs().max()), 1e-6)
         if float(difference.norm()) > 1e-4 * size or most > 1e-2:
             raise CheckError(f"{name}: {way} gives other numbers than {OURS}")
+
+
+def cases(
+    found: Any, graph: pygsampler.Graph, options: argparse.Namespace
+) -> Iterator[tuple[str, dict[str, Callable[[], torch.Tensor]]]]:
+    """Yields models' names and ways to run them, which give the same."""
+    if options.pinned:
+        yield "GraphSAGE, rows on the host", pinned_ways(graph, options)
+        return
+    indptr, src = torch.from_numpy(found.indptr), torch.from_numpy(found.indices)
+    nodes = len(indptr) - 1
+    dst = torch.arange(nodes).repeat_interleave(indptr.diff())
+    torch.manual_seed(0)
+    data: Any = Data(x=torch.randn(nodes, WIDTH), edge_index=torch.stack([src, dst]))
+    data = data.to(options.device)
+    for name in options.models:
+        torch.manual_seed(0)
+        model = MODELS[name](options.hidden, options.layers).to(options.device).eval()
+        functions = ways(model, data, graph, options)
+        check(name, functions)
+        yield name, functions
 
 
 def measure(
@@ -99,28 +153,21 @@ def measure(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 after a failed check."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    parser = _parser()
+    options = parser.parse_args(given)
+    if options.pinned and options.device == "cpu":
+        parser.error("--pinned: expected --device cuda, got cpu")
     if options.quick:
         options.graph, options.hidden, options.rounds = "quick", 16, 1
     found = graphs.load(options.graph)
-    graph = pygsampler.Graph.from_csc(found.indptr, found.indices)
-    indptr, src = torch.from_numpy(found.indptr), torch.from_numpy(found.indices)
-    nodes = len(indptr) - 1
-    dst = torch.arange(nodes).repeat_interleave(indptr.diff())
-    torch.manual_seed(0)
-    data: Any = Data(x=torch.randn(nodes, WIDTH), edge_index=torch.stack([src, dst]))
-    data, graph = data.to(options.device), graph.to(options.device)
+    graph = pygsampler.Graph.from_csc(found.indptr, found.indices).to(options.device)
     record = environment.describe(given, "benchmarks.whole_graph", note=options.note)
     print(environment.summary(record), end="\n\n")
     record |= {"graph": options.graph, "batch_size": options.batch_size, "rows": []}
     print(f"{options.graph}, {options.layers} layers, hidden {options.hidden}")
     try:
         with torch.no_grad():
-            for name in options.models:
-                torch.manual_seed(0)
-                model = MODELS[name](options.hidden, options.layers).to(options.device).eval()
-                functions = ways(model, data, graph, options)
-                check(name, functions)
+            for name, functions in cases(found, graph, options):
                 row = {"what": name, **measure(functions, options.rounds, options.device)}
                 record["rows"].append(row)
                 figures = "  ".join(f"{key} {value:.1f}" for key, value in list(row.items())[1:])
@@ -145,6 +192,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--models", nargs="*", choices=tuple(MODELS), default=list(MODELS))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pinned", action="store_true", help="rows on the host, for a GPU")
+    parser.add_argument("--memory", type=int, help="MB for --pinned (default: half of the GPU's)")
     parser.add_argument("--without-forward", action="store_true", help="leave PyG's forward out")
     parser.add_argument("--note", help="as in python -m benchmarks")
     parser.add_argument("--out", type=Path, help="folder for whole_graph.json")

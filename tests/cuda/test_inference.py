@@ -95,6 +95,39 @@ def test_reductions_have_the_bits_of_the_cpu() -> None:
             assert torch.equal(rows, expected)
 
 
+@pytest.mark.parametrize("where", ["cpu", "page-locked", "features", "features pinned for it"])
+def test_rows_that_many_need_are_kept_and_ranges_are_read_ahead(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows stay on the host, a range is read while another is computed, and bits are the same."""
+    from pygsampler._inference import layer_runs
+
+    nodes, edges = 30_000, 400_000
+    random = torch.Generator().manual_seed(0)
+    src = (torch.rand(edges, generator=random) ** 4 * nodes).long()
+    graph = pgs.Graph.from_coo(src, torch.randint(nodes, (edges,), generator=random))
+    x = torch.randn(nodes, 64, generator=random)
+    expected = inference([mean_and_max, mean_and_max], graph.to("cuda"), x.cuda()).cpu()
+    kept = []
+
+    def note(*about: Any) -> Any:
+        kept.append(layer_cache(*about))
+        return kept[-1]
+
+    layer_cache = layer_runs.cached_rows
+    monkeypatch.setattr(layer_runs, "cached_rows", note)
+    for on in (graph, graph.to("cuda")):
+        for _ in range(5):
+            given = [mean_and_max, mean_and_max], on, features(x, where)
+            rows = inference(*given, device="cuda", memory=4_000_000)
+            assert torch.equal(rows, expected)
+    assert len(kept) == 2 * 5 * 2
+    for each in kept:
+        stats = each.stats()
+        # Rows that most edges lead from are the first.
+        assert 0 < each.cached < nodes and stats["hits"] > each.cached
+
+
 def test_results_go_where_they_are_asked_for(tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     graph, x = random_graph(), random_rows()

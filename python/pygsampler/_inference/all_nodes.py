@@ -27,6 +27,7 @@ def inference(
     device: Any = None,
     memory: int | None = None,
     resume: str | os.PathLike[str] | None = None,
+    group: Any = None,
     progress: Progress = True,
 ) -> Any:
     """Returns a model's output for every node of a graph, from all in-neighbors.
@@ -75,6 +76,11 @@ def inference(
     resume : path, optional
         A folder for finished layers. A run that was stopped goes on after the last of them when it
         is called with the same folder, and gives the same bytes. Not for layers ``f(blocks, x)``.
+    group : bool or torch.distributed.ProcessGroup, optional
+        Processes that share the nodes, True for all: each calls this with the same arguments,
+        computes the rows of a range of nodes in each layer, gets those of the others, and returns
+        all. ``out`` and ``resume`` of each process are files of its own. Not for layers
+        ``f(blocks, x)``.
     progress : bool or function
         True shows a bar of tqdm when the run takes more than two seconds; a function is called
         with the rows that are done and in all.
@@ -90,6 +96,8 @@ def inference(
     TypeError, ValueError
         For arguments of another kind or shape, before any layer runs; for a ``resume`` folder of
         another model, graph or features.
+    RuntimeError
+        Where another process of the group failed, with its error.
     OSError
         Where a file has no room on its disk.
 
@@ -104,11 +112,17 @@ def inference(
 
     from pygsampler._inference.layer_runs import InferenceRun, available_memory
     from pygsampler._inference.plan import InferencePlan, evaluation
+    from pygsampler._inference.process_share import ProcessShare
 
     if not isinstance(graph, Graph):
         raise TypeError(
             f"graph: expected a pygsampler.Graph, got {describe(graph)}; Graph.from_pyg(data) and "
             "Graph.from_dgl(g) convert others"
+        )
+    if hasattr(graph, "partition"):
+        raise TypeError(
+            "graph: expected a graph that this process has whole, got a DistributedGraph; open the "
+            "file that it was made of, of which each process maps what it reads, and give group="
         )
     if batch_size is not None:
         integer(batch_size, "batch_size", 1)
@@ -116,6 +130,10 @@ def inference(
         integer(memory, "memory", 1)
     plan = InferencePlan(model, graph, features, edge_data, device)
     outputs = plan.outputs(out)
+    share = None
+    if group is not None and group is not False:
+        plan.check_shareable()
+        share = ProcessShare(group, plan.device)
     finished = None
     if resume is not None:
         finished = plan.finished(resume)
@@ -124,6 +142,12 @@ def inference(
         batch_size = finished.settings.get("batch_size") if batch_size is None else batch_size
     if memory is None:
         memory = available_memory(plan.device)
+    if share is not None:
+        # Ways of a layer follow from what has room; layers that all have finished are kept.
+        memory = min(share.agree(memory))
+        count = min(share.agree(0 if finished is None else finished.count))
+        if finished is not None:
+            finished.keep(count)
     if finished is not None:
         finished.settings.update(memory=memory, batch_size=batch_size)
         finished.save()
@@ -131,7 +155,7 @@ def inference(
         stack.enter_context(torch.no_grad())
         stack.enter_context(evaluation(plan.modules))
         tell = stack.enter_context(progress_callback(progress, "inference", "node"))
-        run = InferenceRun(plan.device, batch_size, memory, finished, tell)
+        run = InferenceRun(plan.device, batch_size, memory, finished, tell, share)
         for each in outputs.values():
             stack.callback(each.abandon)
         run.expect(plan.num_rows)

@@ -63,6 +63,15 @@ class FinishedLayers:
         result: dict[str, Any] = self._manifest["settings"]
         return result
 
+    @property
+    def count(self) -> int:
+        """The number of layers that are complete."""
+        return len(self._manifest["layers"])
+
+    def keep(self, count: int) -> None:
+        """Forgets all layers but the first, so many."""
+        del self._manifest["layers"][count:]
+
     def load(self, number: int, name: str) -> Tensor | None:
         """Returns the rows of a layer, mapped; None if it is not complete."""
         layers = self._manifest["layers"]

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
+from pygsampler._inference.range_pipeline import RangeInputs, RangePipeline
 from pygsampler._inference.ranges import InEdges, NodeRange, number_sources
-from pygsampler._inference.tables import NodeTable, Output, map_file
+from pygsampler._inference.tables import NodeTable, Output, cached_rows, map_file
+from pygsampler.errors import CudaError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from pygsampler._inference.finished_layers import FinishedLayers
+    from pygsampler._inference.process_share import ProcessShare
 
 __all__ = [
     "APART",
@@ -87,9 +90,10 @@ class InferenceRun:
         memory: int,
         finished: FinishedLayers | None,
         tell: Callable[[int, int], object],
+        share: ProcessShare | None = None,
     ) -> None:
         self.device, self.batch_size, self.memory = device, batch_size, memory
-        self.finished, self._tell = finished, tell
+        self.finished, self._tell, self.share = finished, tell, share
         self._number = self._done = self._total = 0
         # Tables that this run holds in the memory that is bounded, by the id of the tensor.
         self._held: dict[int, int] = {}
@@ -144,31 +148,51 @@ class InferenceRun:
             free = self.free
         fits = csc is not None and self._fits(layer, csc, source, free // 2)
         access = layer.access(csc, source, fits)
-        cuts = self._cuts(layer, csc, source, target, access, free // 2, fits)
+        bounds = None if access == WHOLE else self._bounds(layer, csc, source, count)
+        own = (0, count) if bounds is None else self._own(bounds)
+        cuts = self._cuts(layer, csc, source, access, free, fits, own)
+        if not count:
+            # One range without nodes says how wide rows are.
+            cuts = [0, 0]
+        if csc is not None and len(cuts) > 2:
+            kept = self._kept(source, csc, free // 4)
+            target = kept if target is source else target
+            source = kept
         _LOG.info(
             "inference: layer %s, %d nodes in %d ranges, %d bytes of %d free for rows of layers",
-            *(layer.name, count, len(cuts) - 1, free, self.memory),
+            *(layer.name, own[1] - own[0], len(cuts) - 1, free, self.memory),
         )
-        result: Tensor | None = None
-        for first, last in itertools.pairwise(cuts):
-            rows = self._range(layer, csc, source, target, access, first, last)
-            if rows.shape[:1] != (last - first,):
-                raise ValueError(
-                    f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
-                    f"{tuple(rows.shape)}"
-                )
-            if result is None:
-                shape = count, *rows.shape[1:]
-                if last - first == count and self._may_return(rows, out):
-                    # The one range is the result.
-                    result = rows
-                    self._hold(result)
-                else:
-                    result = self.allocate(shape, rows.dtype, out, number)
-            if result is not rows:
-                result[first:last].copy_(rows)
-            del rows
-            self.advance(last - first)
+
+        def read(number: int) -> RangeInputs:
+            return self._inputs(csc, source, target, access, *cuts[number : number + 2])
+
+        def compute() -> Tensor | None:
+            pipeline = RangePipeline(read, len(cuts) - 1, self.device)
+            result: Tensor | None = None
+            for place, (first, last) in enumerate(itertools.pairwise(cuts)):
+                rows = layer.run(*pipeline.take(place))
+                pipeline.read_ahead(place + 1)
+                if rows.shape[:1] != (last - first,):
+                    raise ValueError(
+                        f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
+                        f"{tuple(rows.shape)}"
+                    )
+                if result is None:
+                    shape = count, *rows.shape[1:]
+                    if last - first == count and self._may_return(rows, out):
+                        # The one range is the result.
+                        result = rows
+                        self._hold(result)
+                    else:
+                        result = self.allocate(shape, rows.dtype, out, number)
+                if result is not rows:
+                    pipeline.write(result[first:last], rows)
+                del rows
+                self.advance(last - first)
+            pipeline.finish()
+            return result
+
+        result = compute() if bounds is None else self._shared(compute, bounds, out, number)
         assert result is not None
         if self.finished is not None and out is None:
             self.finished.complete(number, layer.name, result)
@@ -216,54 +240,125 @@ class InferenceRun:
         layer: Layer,
         csc: InEdges | None,
         source: NodeTable,
-        target: NodeTable,
         access: str,
-        room: int,
+        free: int,
         fits: bool,
+        own: tuple[int, int],
     ) -> list[int]:
+        """Returns where the ranges of this process's nodes begin, and where the last one ends."""
         row_cost, edge_cost = layer.cost(source)
+        first, last = own
+        room = free // 2
         if csc is None:
-            count = target.shape[0]
             step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
-            return [*range(0, count, step), count] if count else [0, 0]
+            return [*range(first, last, step), last]
         limit = _RANGE_BYTES.get(access) if self.device.type == "cpu" else None
         if access == WHOLE or (fits and limit is None):
-            return [0, csc.num_dst]
+            return [first, last] if first < last else [last]
+        if self.device.type == "cuda":
+            # The next range is read beside this one, and rows that many need may be kept.
+            room = free // 4
         room = room if limit is None else min(room, limit)
         if access not in (APART, REDUCED) or not self._is_local(source):
             # Each edge may bring the row of another source.
             edge_cost += row_cost
-        return csc.ranges(self.batch_size, row_cost, edge_cost, room)
+        return csc.ranges(self.batch_size, row_cost, edge_cost, room, own)
 
-    def _range(
+    def _inputs(
         self,
-        layer: Layer,
         csc: InEdges | None,
         source: NodeTable,
         target: NodeTable,
         access: str,
         first: int,
         last: int,
-    ) -> Tensor:
+    ) -> RangeInputs:
         if csc is None:
             rows = target.read_range(first, last, self.device)
-            return layer.run(None, rows, rows, ROWS)
+            return RangeInputs(None, rows, rows, ROWS)
         nodes = csc.range(first, last)
         here = self._is_local(source)
         if access == WHOLE or (here and nodes.covers_all):
             x_src = source.read_all(self.device)
             x_dst = x_src if target is source else target.read_all(self.device)
-            return layer.run(nodes, x_src, x_dst, access)
+            return RangeInputs(nodes, x_src, x_dst, access)
         x_dst = target.read_range(first, last, self.device)
         if access in (APART, REDUCED) and here:
-            return layer.run(nodes, source.tensor, x_dst, access)
+            return RangeInputs(nodes, source.tensor, x_dst, access)
         shares = access in (FIRST, BY_EDGE) and target is source
         others = number_sources([nodes], (first, last) if shares else None)
         x_src = source.gather(others, self.device)
         if shares:
             x_src = torch.cat([x_dst, x_src])
             x_dst = x_src[: nodes.size]
-        return layer.run(nodes, x_src, x_dst, access)
+        return RangeInputs(nodes, x_src, x_dst, access)
+
+    def _kept(self, source: NodeTable, csc: InEdges, room: int) -> NodeTable:
+        """Returns rows of the host as a GPU reads them best for several ranges.
+
+        They are page-locked, and those that most edges lead from are on the GPU, too, as many as
+        have room: the rule of PaGraph (Lin et al., SoCC 2020), whose counts are exact here.
+        """
+        if self.device.type != "cuda" or source.device.type != "cpu":
+            return source
+        if source.nbytes > available_memory(torch.device("cpu")):
+            return source
+        try:
+            return NodeTable(cached_rows(source, csc, room))
+        except (CudaError, ValueError) as error:
+            # Read-only pages of a file, or no right to lock that much.
+            _LOG.info("inference: rows of the host are not page-locked: %s", error)
+            return source
+
+    def _bounds(
+        self, layer: Layer, csc: InEdges | None, source: NodeTable, count: int
+    ) -> list[int] | None:
+        """Returns where the nodes of each process begin; None where one process has them all."""
+        if self.share is None or self.share.size == 1 or not count:
+            return None
+        if csc is None:
+            return self.share.bounds(count, lambda node: node)
+        row_cost, edge_cost = layer.cost(source)
+        offset = csc.offset
+        return self.share.bounds(count, lambda node: node * row_cost + offset(node) * edge_cost)
+
+    def _own(self, bounds: list[int]) -> tuple[int, int]:
+        assert self.share is not None
+        return bounds[self.share.rank], bounds[self.share.rank + 1]
+
+    def _shared(
+        self,
+        compute: Callable[[], Tensor | None],
+        bounds: list[int],
+        out: Output | None,
+        number: int,
+    ) -> Tensor:
+        """Returns the rows of all nodes, of which each process computes its own.
+
+        Raises RuntimeError where another process failed.
+        """
+        assert self.share is not None
+        result, failed = None, None
+        try:
+            result = compute()
+        except Exception as error:
+            failed = error
+        shape = None if result is None else (tuple(result.shape), result.dtype)
+        told = None if failed is None else f"{type(failed).__name__}: {failed}"
+        answers = self.share.agree((told, shape))
+        if failed is not None:
+            raise failed
+        for rank, (problem, _) in enumerate(answers):
+            if problem is not None:
+                raise RuntimeError(f"inference: process {rank} of the group failed: {problem}")
+        if result is None:
+            # No node is this process's: there are fewer than processes.
+            sizes, dtype = next(known for _, known in answers if known is not None)
+            result = self.allocate(sizes, dtype, out, number)
+        self.share.exchange(result, bounds)
+        first, last = self._own(bounds)
+        self.advance(bounds[-1] - (last - first))
+        return result
 
     def allocate(
         self,

@@ -232,6 +232,14 @@ class InferencePlan:
             return 0
         return count * self.graph.num_nodes  # type: ignore[no-any-return]
 
+    def check_shareable(self) -> None:
+        """Raises ValueError unless processes may share the nodes of a layer."""
+        if self.layers is not None and not self.graph.is_homogeneous:
+            raise ValueError(
+                "group: expected None for layers on a heterogeneous graph, got a group; a model of "
+                "PyG may be shared by processes"
+            )
+
     def finished(self, folder: Any) -> Any:
         """Returns the folder of finished layers of this very run."""
         if self.layers is not None and not self.graph.is_homogeneous:

@@ -22,6 +22,8 @@ __all__ = ["InEdges", "NodeRange", "as_tensor", "number_sources"]
 
 # Edges of a range are numbered by 32 bits where ids have these.
 _MOST_EDGES = (1 << 31) - 1
+# So many edges are counted at a time.
+_COUNTED_EDGES = 1 << 22
 
 
 def as_tensor(array: Array) -> Tensor:
@@ -76,13 +78,29 @@ class InEdges:
         self.indices = self.indices.to(self.device)
         self.edge_data = {name: each.to(self.device) for name, each in self.edge_data.items()}
 
+    def out_degrees(self) -> Tensor:
+        """Returns how many edges each source has, int32 on the device."""
+        counts = torch.zeros(self.num_src, dtype=torch.int32, device=self.device)
+        one = torch.ones(1, dtype=torch.int32, device=self.device)
+        for low in range(0, self.num_edges, _COUNTED_EDGES):
+            ids = self.indices[low : low + _COUNTED_EDGES].to(self.device).long()
+            counts.scatter_add_(0, ids, one.expand(len(ids)))
+        return counts
+
     def offset(self, node: int) -> int:
         """Returns the number of edges into the nodes before this one."""
         # Nodes behind the last row have no edges.
         return int(self._offsets[min(node, len(self._offsets) - 1)])
 
-    def ranges(self, batch_size: int | None, row_cost: int, edge_cost: int, room: int) -> list[int]:
-        """Returns the first nodes of ranges, and the number of nodes.
+    def ranges(
+        self,
+        batch_size: int | None,
+        row_cost: int,
+        edge_cost: int,
+        room: int,
+        own: tuple[int, int] | None = None,
+    ) -> list[int]:
+        """Returns the first nodes of ranges, and the node that the last one ends before.
 
         Parameters
         ----------
@@ -91,14 +109,16 @@ class InEdges:
         row_cost, edge_cost, room : int
             Bytes for a node and for an edge, and how many there may be in a range; each range has
             at least one node.
+        own : tuple of int, optional
+            The first of the nodes to cut, and the one behind the last; all nodes by default.
         """
+        begin, end = (0, self.num_dst) if own is None else own
         if batch_size is not None:
-            cuts = [*range(0, self.num_dst, batch_size), self.num_dst]
-            return cuts if self.num_dst else [0, 0]
-        cuts = [0]
-        while cuts[-1] < self.num_dst:
+            return [*range(begin, end, batch_size), end]
+        cuts = [begin]
+        while cuts[-1] < end:
             first = cuts[-1]
-            low, high, start = first + 1, self.num_dst, self.offset(first)
+            low, high, start = first + 1, end, self.offset(first)
             while low < high:
                 middle = (low + high + 1) // 2
                 edges = self.offset(middle) - start
@@ -107,7 +127,7 @@ class InEdges:
                 else:
                     high = middle - 1
             cuts.append(low)
-        return cuts if self.num_dst else [0, 0]
+        return cuts
 
     def range(self, first: int, last: int) -> NodeRange:
         """Returns the nodes [first, last) with their in-edges."""

@@ -1,0 +1,54 @@
+"""``inference`` by several processes, each of which computes a range of the nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from inference_cases import SAGEConv, random_graph, random_rows
+from ranks import run_ranks
+
+import pygsampler as pgs
+from pygsampler._inference.process_share import ProcessShare
+
+
+def run_all(world: int, name: str, *arguments: str) -> None:
+    for code, out, errors in run_ranks(world, name, *arguments, module="inference_ranks"):
+        assert code == 0, errors
+        assert out.endswith("done\n")
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_rows_are_those_of_one_process(world: int) -> None:
+    run_all(world, "same_rows")
+
+
+def test_models_of_pyg() -> None:
+    pytest.importorskip("torch_geometric", reason="needs PyG")
+    run_all(2, "same_rows_of_pyg")
+
+
+def test_a_run_is_resumed_after_the_last_layer_that_all_have(tmp_path: Path) -> None:
+    run_all(2, "resumed", str(tmp_path))
+
+
+def test_a_process_that_fails_ends_the_others() -> None:
+    run_all(2, "failing")
+
+
+def test_a_group_is_needed() -> None:
+    with pytest.raises(ValueError, match="expected torch.distributed.init_process_group"):
+        pgs.inference([SAGEConv(5, 2)], random_graph(), random_rows(), group=True)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_processes_get_as_much_as_others(size: int) -> None:
+    share = object.__new__(ProcessShare)
+    share.size = size
+    # A hub is one process's; costs are those of all nodes before.
+    costs = [0, 1, 2, 3, 103, 104, 105, 106, 107, 108, 109]
+    bounds = share.bounds(10, costs.__getitem__)
+    assert bounds[0] == 0 and bounds[-1] == 10 and bounds == sorted(bounds)
+    assert len(bounds) == size + 1
+    even = share.bounds(9, lambda node: node)
+    assert max(even[i + 1] - even[i] for i in range(size)) <= -(-9 // size) + 1
