@@ -65,9 +65,10 @@ def check(what: str, functions: dict[str, Function], longest: int) -> None:
     """
     sums = functions[ENGINE]()
     expected = sums.double()
-    # All add as float32 and round once.
+    # In 16 bits cuSPARSE rounds more than once.
     bound = max(64.0, longest**0.5) * torch.finfo(torch.float32).eps
-    bound += 2 * torch.finfo(sums.dtype).eps
+    if sums.dtype != torch.float32:
+        bound += 16 * torch.finfo(sums.dtype).eps
     for way, function in functions.items():
         if float((function() - expected).norm()) > bound * max(float(expected.norm()), 1e-6):
             raise CheckError(f"{what}: {way} gives other sums than the {ENGINE}")

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from inference_cases import SAGEConv, random_graph, random_rows
+from local_exchange import Here
 from ranks import run_ranks
 
 import pygsampler as pgs
+from pygsampler import distributed
 from pygsampler._inference.process_share import ProcessShare
 
 
@@ -37,8 +39,18 @@ def test_a_process_that_fails_ends_the_others() -> None:
 
 
 def test_a_group_is_needed() -> None:
-    with pytest.raises(ValueError, match="expected torch.distributed.init_process_group"):
+    with pytest.raises(ValueError, match=r"expected torch\.distributed\.init_process_group"):
         pgs.inference([SAGEConv(5, 2)], random_graph(), random_rows(), group=True)
+
+
+def test_a_graph_of_which_a_process_has_a_part_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    distributed.partition(random_graph(), folder, 2)
+    with (
+        distributed.open_graph(folder, Here(folder, 2)) as graph,
+        pytest.raises(TypeError, match="got a DistributedGraph; open the file that it was made of"),
+    ):
+        pgs.inference([SAGEConv(5, 2)], graph, random_rows(), progress=False)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])

@@ -9,8 +9,8 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "inference"))
 
-import torch  # noqa: E402
-from inference_cases import (  # noqa: E402
+import torch
+from inference_cases import (
     NODES,
     WIDTH,
     PairConv,
@@ -20,7 +20,7 @@ from inference_cases import (  # noqa: E402
     random_rows,
 )
 
-import pygsampler as pgs  # noqa: E402
+import pygsampler as pgs
 
 
 def run(*arguments: Any, **options: Any) -> Any:

@@ -13,8 +13,7 @@ from pygsampler._arrays.ids import IdView, as_ids, has_moved, is_tensor
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import describe, integer
 from pygsampler._features.cache import CacheOptions, FeatureCache, Policy
-from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
-from pygsampler._features.pending_read import PendingRead
+from pygsampler._features.gather import GatherJob, GatherPart, PendingRead, gather_on_device
 from pygsampler._features.scatter import check_rows, scatter_rows
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import shared_arrays

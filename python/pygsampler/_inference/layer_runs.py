@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
+from pygsampler._features.cached_rows import cached_rows
+from pygsampler._features.features import Features
 from pygsampler._inference.range_pipeline import RangeInputs, RangePipeline
 from pygsampler._inference.ranges import InEdges, NodeRange, number_sources
-from pygsampler._inference.tables import NodeTable, Output, cached_rows, map_file
-from pygsampler.errors import CudaError
+from pygsampler._inference.tables import NodeTable, Output, map_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -149,15 +150,17 @@ class InferenceRun:
         fits = csc is not None and self._fits(layer, csc, source, free // 2)
         access = layer.access(csc, source, fits)
         bounds = None if access == WHOLE else self._bounds(layer, csc, source, count)
-        own = (0, count) if bounds is None else self._own(bounds)
+        own = (0, count)
+        if self.share is not None and bounds is not None:
+            own = self.share.node_range(bounds)
         cuts = self._cuts(layer, csc, source, access, free, fits, own)
         if not count:
             # One range without nodes says how wide rows are.
             cuts = [0, 0]
         if csc is not None and len(cuts) > 2:
-            kept = self._kept(source, csc, free // 4)
-            target = kept if target is source else target
-            source = kept
+            cached = self._with_cache(source, csc, free // 4)
+            target = cached if target is source else target
+            source = cached
         _LOG.info(
             "inference: layer %s, %d nodes in %d ranges, %d bytes of %d free for rows of layers",
             *(layer.name, own[1] - own[0], len(cuts) - 1, free, self.memory),
@@ -243,11 +246,11 @@ class InferenceRun:
         access: str,
         free: int,
         fits: bool,
-        own: tuple[int, int],
+        nodes: tuple[int, int],
     ) -> list[int]:
         """Returns where the ranges of this process's nodes begin, and where the last one ends."""
         row_cost, edge_cost = layer.cost(source)
-        first, last = own
+        first, last = nodes
         room = free // 2
         if csc is None:
             step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
@@ -262,7 +265,7 @@ class InferenceRun:
         if access not in (APART, REDUCED) or not self._is_local(source):
             # Each edge may bring the row of another source.
             edge_cost += row_cost
-        return csc.ranges(self.batch_size, row_cost, edge_cost, room, own)
+        return csc.ranges(self.batch_size, row_cost, edge_cost, room, nodes)
 
     def _inputs(
         self,
@@ -293,7 +296,7 @@ class InferenceRun:
             x_dst = x_src[: nodes.size]
         return RangeInputs(nodes, x_src, x_dst, access)
 
-    def _kept(self, source: NodeTable, csc: InEdges, room: int) -> NodeTable:
+    def _with_cache(self, source: NodeTable, csc: InEdges, room: int) -> NodeTable:
         """Returns rows of the host as a GPU reads them best for several ranges.
 
         They are page-locked, and those that most edges lead from are on the GPU, too, as many as
@@ -303,12 +306,12 @@ class InferenceRun:
             return source
         if source.nbytes > available_memory(torch.device("cpu")):
             return source
-        try:
-            return NodeTable(cached_rows(source, csc, room))
-        except (CudaError, ValueError) as error:
-            # Read-only pages of a file, or no right to lock that much.
-            _LOG.info("inference: rows of the host are not page-locked: %s", error)
-            return source
+        if source.features is None:
+            features = Features.from_tensor(source.tensor)
+        else:
+            features = source.features
+        found = cached_rows(features, str(self.device), room, csc.out_degrees)
+        return source if found is None else NodeTable(found)
 
     def _bounds(
         self, layer: Layer, csc: InEdges | None, source: NodeTable, count: int
@@ -321,10 +324,6 @@ class InferenceRun:
         row_cost, edge_cost = layer.cost(source)
         offset = csc.offset
         return self.share.bounds(count, lambda node: node * row_cost + offset(node) * edge_cost)
-
-    def _own(self, bounds: list[int]) -> tuple[int, int]:
-        assert self.share is not None
-        return bounds[self.share.rank], bounds[self.share.rank + 1]
 
     def _shared(
         self,
@@ -356,7 +355,7 @@ class InferenceRun:
             sizes, dtype = next(known for _, known in answers if known is not None)
             result = self.allocate(sizes, dtype, out, number)
         self.share.exchange(result, bounds)
-        first, last = self._own(bounds)
+        first, last = self.share.node_range(bounds)
         self.advance(bounds[-1] - (last - first))
         return result
 

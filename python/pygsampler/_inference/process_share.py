@@ -66,20 +66,24 @@ class ProcessShare:
             found.append(low)
         return [*found, count]
 
+    def node_range(self, bounds: list[int]) -> tuple[int, int]:
+        """Returns the first node of this process, and the one behind its last."""
+        return bounds[self.rank], bounds[self.rank + 1]
+
     def agree(self, value: Any) -> list[Any]:
         """Returns what all processes give here, in the order of their ranks."""
         found: list[Any] = [None] * self.size
         distributed.all_gather_object(found, value, group=self._group)
         return found
 
-    def exchange(self, rows: Tensor, bounds: list[int]) -> None:
-        """Fills rows of all nodes, of which each process has its own."""
-        step = max(1, _SENT_BYTES // max(rows[:1].numel() * rows.element_size(), 1))
+    def exchange(self, table: Tensor, bounds: list[int]) -> None:
+        """Fills a table of all nodes, of which each process has its own."""
+        step = max(1, _SENT_BYTES // max(table[:1].numel() * table.element_size(), 1))
         for process in range(self.size):
             source = distributed.get_global_rank(self._group, process)
             last = bounds[process + 1]
             for first in range(bounds[process], last, step):
-                part = rows[first : min(first + step, last)]
+                part = table[first : min(first + step, last)]
                 sent = part.to(self._device).contiguous()
                 distributed.broadcast(sent, source, group=self._group)
                 if process != self.rank:

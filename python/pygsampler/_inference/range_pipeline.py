@@ -1,4 +1,4 @@
-"""Ranges of a layer in turn; on a GPU the next is read and the last one written beside."""
+"""Ranges of a layer in turn; a GPU computes one while the next is read and the last written."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ class RangePipeline:
         with torch.cuda.stream(self._streams[0]):
             return self._read(number), self._streams[0].record_event()
 
-    def write(self, place: Tensor, rows: Tensor) -> None:
-        """Writes the rows of a range into their place, at the latest when ``finish`` returns."""
+    def write(self, place: Tensor, result: Tensor) -> None:
+        """Writes the result of a range into its place, at the latest when ``finish`` returns."""
         if self._streams is None or place.is_cuda:
-            place.copy_(rows)
+            place.copy_(result)
             return
         writes = self._streams[1]
-        staged = torch.empty(rows.shape, dtype=rows.dtype, pin_memory=True)
+        staged = torch.empty(result.shape, dtype=result.dtype, pin_memory=True)
         writes.wait_stream(self._main)
         with torch.cuda.stream(writes):
-            staged.copy_(rows, non_blocking=True)
-            rows.record_stream(writes)
+            staged.copy_(result, non_blocking=True)
+            result.record_stream(writes)
             self._staged.append((place, staged, writes.record_event()))
         if len(self._staged) >= _MOST_STAGED:
             self._write_first()

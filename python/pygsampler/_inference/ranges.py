@@ -22,6 +22,8 @@ __all__ = ["InEdges", "NodeRange", "as_tensor", "number_sources"]
 
 # Edges of a range are numbered by 32 bits where ids have these.
 _MOST_EDGES = (1 << 31) - 1
+# What sorting an edge costs, in bytes of passes over an array of all nodes.
+_SORTED_BYTES = 16
 # So many edges are counted at a time.
 _COUNTED_EDGES = 1 << 22
 
@@ -57,7 +59,7 @@ class InEdges:
         self.num_src, self.num_dst, self.num_edges = num_src, num_dst, len(self.indices)
         self.device, self.edge_type = device, edge_type
         self.edge_data: dict[str, Tensor] = {}
-        self._offsets = self.indptr.cpu()
+        self._offsets: Tensor | None = None
         # Values of nodes that layers share, as norms by degrees.
         self.cache: dict[Any, Any] = {}
 
@@ -89,8 +91,13 @@ class InEdges:
 
     def offset(self, node: int) -> int:
         """Returns the number of edges into the nodes before this one."""
-        # Nodes behind the last row have no edges.
-        return int(self._offsets[min(node, len(self._offsets) - 1)])
+        # A range of all nodes asks for no other, and then nothing is copied from a GPU. Nodes
+        # behind the last row have no edges.
+        if node <= 0 or node >= len(self.indptr) - 1:
+            return 0 if node <= 0 else self.num_edges
+        if self._offsets is None:
+            self._offsets = self.indptr.cpu()
+        return int(self._offsets[node])
 
     def ranges(
         self,
@@ -98,7 +105,7 @@ class InEdges:
         row_cost: int,
         edge_cost: int,
         room: int,
-        own: tuple[int, int] | None = None,
+        nodes: tuple[int, int] | None = None,
     ) -> list[int]:
         """Returns the first nodes of ranges, and the node that the last one ends before.
 
@@ -109,10 +116,10 @@ class InEdges:
         row_cost, edge_cost, room : int
             Bytes for a node and for an edge, and how many there may be in a range; each range has
             at least one node.
-        own : tuple of int, optional
+        nodes : tuple of int, optional
             The first of the nodes to cut, and the one behind the last; all nodes by default.
         """
-        begin, end = (0, self.num_dst) if own is None else own
+        begin, end = (0, self.num_dst) if nodes is None else nodes
         if batch_size is not None:
             return [*range(begin, end, batch_size), end]
         cuts = [begin]
@@ -205,22 +212,48 @@ def number_sources(ranges: Sequence[NodeRange], leading: tuple[int, int] | None)
     which are of that type, come first, and are not among the result.
     """
     csc = ranges[0].csc
-    count, size = csc.num_src, 0 if leading is None else leading[1] - leading[0]
-    device = ranges[0].indices.device
-    occurs = torch.zeros(count, dtype=torch.bool, device=device)
-    for each in ranges:
-        occurs[each.indices.long()] = True
-    places = torch.empty(count, dtype=ranges[0].indices.dtype, device=device)
-    if leading is not None:
-        occurs[slice(*leading)] = False
-        places[slice(*leading)] = torch.arange(size, dtype=places.dtype, device=device)
-    others = occurs.nonzero().flatten()
-    last = size + len(others)
-    places[others] = torch.arange(size, last, dtype=places.dtype, device=device)
-    for each in ranges:
-        each.indices = places[each.indices.long()]
-        each.others, each.own, each.num_src = others, leading, last
+    first, last = (0, 0) if leading is None else leading
+    if sum(each.num_edges for each in ranges) * _SORTED_BYTES < csc.num_src:
+        others, numbers = _number_by_sorting([each.indices for each in ranges], first, last)
+    else:
+        others, numbers = _number_by_marks([each.indices for each in ranges], first, last, csc)
+    for each, indices in zip(ranges, numbers, strict=True):
+        each.indices, each.others, each.own = indices, others, leading
+        each.num_src = last - first + len(others)
     return others
+
+
+def _number_by_marks(
+    indices: list[Tensor], first: int, last: int, csc: InEdges
+) -> tuple[Tensor, list[Tensor]]:
+    """Numbers sources by passes over an array of all nodes."""
+    device, size = indices[0].device, last - first
+    occurs = torch.zeros(csc.num_src, dtype=torch.bool, device=device)
+    for each in indices:
+        occurs[each.long()] = True
+    places = torch.empty(csc.num_src, dtype=indices[0].dtype, device=device)
+    occurs[first:last] = False
+    places[first:last] = torch.arange(size, dtype=places.dtype, device=device)
+    others = occurs.nonzero().flatten()
+    numbers = torch.arange(size, size + len(others), dtype=places.dtype, device=device)
+    places[others] = numbers
+    return others, [places[each.long()] for each in indices]
+
+
+def _number_by_sorting(indices: list[Tensor], first: int, last: int) -> tuple[Tensor, list[Tensor]]:
+    """Numbers sources in the same way, where they are few of all nodes."""
+    together = torch.cat(indices)
+    found, places = torch.unique(together, return_inverse=True)
+    bounds = torch.tensor([first, last], dtype=found.dtype, device=found.device)
+    low, high = torch.searchsorted(found, bounds).tolist()
+    others = torch.cat([found[:low], found[high:]]).long()
+    size = last - first
+    # Those before the range, in it, and behind it.
+    behind = places + (size - (high - low))
+    numbers = torch.where(places < low, places + size, behind)
+    inside = (places >= low) & (places < high)
+    numbers = torch.where(inside, together.long() - first, numbers).to(together.dtype)
+    return others, list(torch.split(numbers, [len(each) for each in indices]))
 
 
 class _RangeSource(StoredSource):

@@ -12,21 +12,15 @@ import torch
 
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
-from pygsampler._features.cache import CacheOptions
-from pygsampler._features.cache_policy import top_rows
-from pygsampler._features.cache_table import CacheTable
 from pygsampler._features.features import Features
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pygsampler._inference.ranges import InEdges
-
 __all__ = [
     "NodeTable",
     "NodeTableGroup",
     "Output",
-    "cached_rows",
     "map_file",
     "tensor_of_array",
 ]
@@ -159,25 +153,6 @@ class NodeTableGroup(NodeTable):
     def read_range(self, first: int, last: int, device: torch.device) -> Any:
         """Returns the rows of a range of nodes of each table, on a device."""
         return [each.read_range(first, last, device) for each in self._tables]
-
-
-def cached_rows(table: NodeTable, csc: InEdges, room: int) -> Features:
-    """Returns rows of the host page-locked for a GPU, and those with most out-edges on it.
-
-    They take at most ``room`` bytes there; a cache that features have already stays.
-    """
-    features = Features.from_tensor(table.tensor) if table.features is None else table.features
-    if features.cached:
-        return features
-    if features.pinned:
-        features = Features._of(features._known())
-    rows, row = len(features), features._row()
-    if not row or room < CacheTable.bytes_beside(rows) + CacheTable.bytes_of(row, False):
-        return features.pin(csc.device)
-    made = features._cached_for(csc.device, CacheOptions.checked(None, room, "degree", None))
-    assert made._cache is not None
-    made._cache.take(top_rows(csc.out_degrees(), made.cached))
-    return made
 
 
 def map_file(path: Path, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
