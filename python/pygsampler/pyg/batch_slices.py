@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch_geometric import EdgeIndex as PyGEdgeIndex
@@ -23,16 +23,45 @@ def mark_grouped(edge_index: torch.Tensor) -> None:
     edge_index._grouped_at = version(edge_index)  # type: ignore[attr-defined]
 
 
-class LoopEdges(NamedTuple):
+class LoopEdges:
     """Edges with one loop for each destination in the place of the loops that they have.
 
-    ``places`` has the place of each edge in the segments; that of row i's loop is E + i, after
-    the E edges of the layer. Both are padded by zeros.
+    A row begins with its loop. What is behind the last row is padding.
     """
 
-    segments: Segments
-    targets: torch.Tensor
-    places: torch.Tensor
+    def __init__(self, edges: LayerEdges) -> None:
+        rows, self._targets = edges.segments, edges.destinations()
+        self.num_edges, self.num_targets = edges.edges, edges.targets
+        src, dst = rows.indices, self._targets
+        stays = src != dst
+        before = src.new_zeros(self.num_edges + 1)
+        torch.cumsum(stays, 0, out=before[1:])
+        # An edge has as many loops before it as rows up to its own.
+        self._nodes = torch.arange(self.num_targets + 1, dtype=src.dtype, device=src.device)
+        self._indptr = before[rows.indptr] + self._nodes
+        # Loops that the edges have go behind all.
+        last = self.num_edges + self.num_targets
+        self._places = torch.where(stays, before[:-1] + (dst + 1), last)
+        sources = self._spread(src, self._nodes[:-1])
+        self.segments = Segments(self._indptr, sources, edges.sources)
+
+    def _spread(self, of_edges: torch.Tensor, of_loops: torch.Tensor) -> torch.Tensor:
+        """Returns values in the order of the segments."""
+        found = of_edges.new_zeros(self.num_edges + self.num_targets + 1)
+        found[self._places] = of_edges
+        found[self._indptr[:-1]] = of_loops
+        return found[:-1]
+
+    def targets(self) -> torch.Tensor:
+        """Returns the destination of each edge; some destination for padding."""
+        found = self._spread(self._targets, self._nodes[:-1])
+        return found.clamp(max=max(self.num_targets - 1, 0))
+
+    def order(self) -> torch.Tensor:
+        """Returns the place of each edge in the layer; row i's loop is at E + i, behind E edges."""
+        last = self.num_edges + self.num_targets
+        every = torch.arange(last, dtype=self._nodes.dtype, device=self._nodes.device)
+        return self._spread(every[: self.num_edges], every[self.num_edges :])
 
 
 class EdgeGroups:
@@ -218,28 +247,7 @@ class LayerEdges:
 
     def with_loops(self) -> LoopEdges:
         """Returns the edges with a loop for each destination; on a GPU nobody waits for them."""
-        rows, dst = self.segments, self.destinations()
-        src, count, edges = rows.indices, self.targets, self.edges
-        stays = src != dst
-        before = torch.zeros(edges + 1, dtype=src.dtype, device=src.device)
-        torch.cumsum(stays, 0, out=before[1:])
-        # Each row begins with its loop, so that an edge has as many before it as rows up to its.
-        indptr = before[rows.indptr] + torch.arange(count + 1, dtype=src.dtype, device=src.device)
-        more = torch.arange(edges, edges + count, dtype=src.dtype, device=src.device)
-        to = torch.where(stays, before[:-1] + dst + 1, edges + count)
-        places = src.new_zeros(edges + count + 1)
-        places[to] = torch.arange(edges, dtype=src.dtype, device=src.device)
-        places[indptr[:-1]] = more
-        places = places[:-1]
-        # What no edge is written to is behind the last row.
-        places = torch.where(torch.arange(edges + count, device=src.device) < indptr[-1], places, 0)
-        nodes = more - edges
-        if not edges + count:
-            return LoopEdges(Segments(indptr, src, self.sources), dst, places)
-        sources = torch.cat([src, nodes])[places]
-        return LoopEdges(
-            Segments(indptr, sources, self.sources), torch.cat([dst, nodes])[places], places
-        )
+        return LoopEdges(self)
 
 
 class BatchSlices:

@@ -333,7 +333,7 @@ class _Scored(NamedTuple):
     """The edges of attention, with loops where the layer adds them, and their terms of edges."""
 
     segments: Segments
-    targets: Tensor
+    targets: Callable[[], Tensor]
     terms: Tensor | None
 
     @classmethod
@@ -347,11 +347,11 @@ class _Scored(NamedTuple):
             attr = attr.unsqueeze(1) if attr.dim() == 1 else attr
             terms = functional.linear(attr, matrix)
         if not layer.add_self_loops:
-            return cls(edges.segments, edges.destinations(), terms)
+            return cls(edges.segments, edges.destinations, terms)
         looped = edges.with_loops()
         if terms is not None and matrix is not None:
             more = _loop_terms(layer.fill_value, edges, terms, matrix)
-            terms = torch.cat([terms, more.to(terms.dtype)]).index_select(0, looped.places)
+            terms = torch.cat([terms, more.to(terms.dtype)]).index_select(0, looped.order())
         return cls(looped.segments, looped.targets, terms)
 
     def apply(self, layer: Any, scores: Tensor, x: Tensor) -> Tensor:
@@ -403,7 +403,7 @@ def _gat(
         out = attention(scored.segments, mapped, source, own, slope, scored.terms)
     else:
         sums = source.index_select(0, scored.segments.indices)
-        sums = sums + own.index_select(0, scored.targets)
+        sums = sums + own.index_select(0, scored.targets())
         if scored.terms is not None:
             sums = sums + scored.terms
         sums = functional.leaky_relu(sums, layer.negative_slope)
