@@ -225,9 +225,8 @@ def statics(device: str) -> None:
         graph = cpu.with_data(edge_data={"w": weights}).to(device)
         x, y = torch.randn(3000, 40, device=device), torch.arange(3000, device=device)
         for prob in (None, "w"):
-            about = graph, torch.arange(900), [5, 4]
-            options = {"batch_size": 200, "seed": 1, "prob": prob}
-            options |= {"features": {"x": x}, "labels": y}
+            about = graph, torch.arange(900), pgs.PGSampler([5, 4], prob=prob, seed=1)
+            options = {"batch_size": 200, "features": {"x": x}, "labels": y}
             fixed = DataLoader(*about, static=[(700, 800), (400, 300)], **options)
             for got, want in zip(fixed, DataLoader(*about, **options), strict=True):
                 mine = got.trimmed()
@@ -241,8 +240,8 @@ def statics(device: str) -> None:
                 ]
                 assert torch.equal(means, real.mean(want.x))
             # All edges of a row: kernels for any fanout.
-            about = graph, torch.arange(300), [-1, 4]
-            options = {"batch_size": 100, "seed": 1, "prob": prob}
+            about = graph, torch.arange(300), pgs.PGSampler([-1, 4], prob=prob, seed=1)
+            options = {"batch_size": 100}
             fixed = DataLoader(*about, static=True, **options)
             for got, want in zip(fixed, DataLoader(*about, **options), strict=True):
                 for block, real in zip(got.trimmed().blocks, want.blocks, strict=True):
@@ -286,8 +285,9 @@ def statics_of_types(device: str) -> None:
         graph = pgs.Graph.from_coo(kinds, num_nodes={"a": 200, "b": 200}, edge_data=data).to(device)
         x = {kind: torch.randn(200, 8, device=device) for kind in "ab"}
         for prob in (None, "w"):
-            about: Any = graph, {"a": torch.arange(150)}, [3, 2]
-            options: Any = {"batch_size": 50, "seed": 1, "prob": prob, "features": {"x": x}}
+            sampler = pgs.PGSampler([3, 2], prob=prob, seed=1)
+            about: Any = graph, {"a": torch.arange(150)}, sampler
+            options: Any = {"batch_size": 50, "features": {"x": x}}
             fixed = DataLoader(*about, static=True, **options)
             for got, want in zip(fixed, DataLoader(*about, **options), strict=True):
                 mine = got.trimmed()
