@@ -106,3 +106,6 @@ class RangePipeline:
         """Returns when all results are in their places, for work in the current stream."""
         while self._staged:
             self._write_first()
+        if self._streams is not None:
+            # Rows of the host may be let go of now.
+            self._streams[0].synchronize()
