@@ -75,7 +75,7 @@ func TestSegmentArguments(t *testing.T) {
 		}
 		runtime.KeepAlive(list)
 	}
-	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0, 4, 68, 15}
+	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0, 8, 68, 15}
 	_, err := SegmentReduce(0, address(list), 0, 4)
 	fails(t, err, "ValueError: bad: expected an address that 8 divides, got 0x4")
 	_, err = SegmentReduce(0, address(list), 0, 0)
@@ -144,7 +144,7 @@ func TestDeviceAttentionArguments(t *testing.T) {
 		"ValueError: to_target: expected an address that 4 divides, got 0x42": {ofAlpha: 64, ofPre: 64, ofToTarget: 66},
 		"ValueError: edge: expected an address that 4 divides, got 0x42":      {ofEdge: 66},
 		"ValueError: segments: expected sizes >= 0 and heads that divide":     {ofHeads: 3},
-		"ValueError: room: expected 48 bytes, got 47 at 0x40":                 {ofPiece: 4, ofRoom: 64, ofRoomBytes: 47},
+		"ValueError: room: expected 48 bytes, got 47 at 0x40":                 {ofPiece: 8, ofRoom: 64, ofRoomBytes: 47},
 		"ValueError: segments: expected scores on a plain sum":                {ofOwn: 64, ofAtt: 64, ofScores: 64, ofPlaces: 64},
 		"ValueError: segments: expected addresses of scores":                  {ofOwn: 64, ofAtt: 64},
 		"ValueError: att: expected an address that 4 divides, got 0x42":       {ofOwn: 64, ofAtt: 66, ofScores: 64},
