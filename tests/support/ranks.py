@@ -9,17 +9,22 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+# Of Gloo in torch 2.2 a process may wait forever as it leaves the group, or abort at its end.
 _RUN = """
 import os, sys
 sys.path[:0] = os.environ["RANKS_PATH"].split(os.pathsep)
+import torch
 import torch.distributed as dist
 from importlib import import_module
 dist.init_process_group("gloo")
 module, name, leaves, *given = sys.argv[1:]
 getattr(import_module(module), name)(dist.get_rank(), dist.get_world_size(), *given)
+old = torch.__version__ < "2.4"
 if leaves == "True":
-    dist.destroy_process_group()
+    dist.barrier() if old else dist.destroy_process_group()
 print("done", flush=True)
+if old:
+    os._exit(0)
 """
 
 
@@ -68,7 +73,8 @@ def run_ranks(
             found.append((process.returncode, printed, said))
     finally:
         for process in started:
-            process.kill()
+            with process:
+                process.kill()
     return found
 
 
