@@ -124,6 +124,12 @@ func open(graph, sampler int64) (g *core.Graph, o *core.Sampler, err error) {
 	return g, o, err
 }
 
+// Quantize stores rows of floats in fewer bits, as core.Quantize says.
+func Quantize(list int64) (place int64, err error) {
+	defer finish(&err)
+	return core.Quantize(list)
+}
+
 // Gather queues the copying of rows of tables, as core.Gather says, and returns its job, negated, or with prompt the
 // memory where the rows are few enough to be copied on the spot.
 func Gather(list, count, size, threads, prompt int64) (memOrJob int64, err error) {

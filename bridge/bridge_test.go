@@ -331,8 +331,8 @@ func TestBadArguments(t *testing.T) {
 	runtime.KeepAlive(a)
 }
 
-// part is the address of a part that Gather is to gather.
-func part(words ...int64) int64 { return address(words) }
+// part is a table in the list of Gather, which is not quantized.
+func part(words ...int64) int64 { return address(append(words, 0, 0, 0, 0, 0)) }
 
 // Rows come by both calls; a job that is cancelled or taken is no more.
 func TestGatherThroughBridge(t *testing.T) {
@@ -347,7 +347,7 @@ func TestGatherThroughBridge(t *testing.T) {
 	live, _ := count()
 	table, ids, out := []int64{7, 8, 9}, []int32{2, 0, 2, 1}, make([]int64, 4)
 	want := []int64{9, 7, 9, 8}
-	words := []int64{address(ids), 4, 32, address(table), 3, 8, 0}
+	words := []int64{address(ids), 4, 32, address(table), 3, 8, 0, 0, 0, 0, 0, 0}
 	taken := int64(0)
 	for prompt := range int64(2) {
 		mem, err := Gather(address(words), 1, 32, 0, prompt)

@@ -89,3 +89,45 @@ func checkGather(i int, w *[deviceGatherWords]int64) error {
 	}
 	return nil
 }
+
+// Words of a table in the list of DeviceDequantize, before those of its form.
+const (
+	dequantizeIDs = iota
+	dequantizeCount
+	dequantizeIDBits
+	dequantizeRows
+	dequantizeStored
+	dequantizeOut
+	dequantizeWords
+)
+
+// DeviceDequantize puts into the stream the reading of quantized rows that a DeviceGather before has
+// copied: what cuda.Dequantize says. At the address list are 11 integers: where the ids are, how many, in
+// how many bits; how many rows the table has; where its copied rows are, and where they are written to;
+// the five words of its form as Gather takes them.
+func DeviceDequantize(device, list, stream int64) error {
+	w := memory.View[int64](list, dequantizeWords+formWords)
+	ids, err := deviceIDs(w[dequantizeIDs], w[dequantizeCount], w[dequantizeIDBits])
+	if err != nil {
+		return err
+	}
+	form := formAt(w[dequantizeWords:])
+	if err := form.Check(form.Bytes()); err != nil {
+		return err
+	}
+	stored, out, size := w[dequantizeStored], w[dequantizeOut], form.ReadBytes()/form.Columns
+	switch {
+	case w[dequantizeRows] < 0 || form.Columns > cuda.MostRow:
+		return Errorf(KindValue, "list: expected rows >= 0 and 1 to %d columns, got %d and %d", cuda.MostRow, w[dequantizeRows], form.Columns)
+	case ids.Count > 0 && (stored == 0 || stored%16 != 0 || out == 0 || out%size != 0):
+		return Errorf(KindValue, "list: expected addresses that 16 and %d divide, got %#x and %#x", size, stored, out)
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Dequantize(&cuda.Dequantize{
+		IDs: ids, Rows: uint64(w[dequantizeRows]), Scales: gpu.Address(form.Scales), Stored: gpu.Address(stored), Out: gpu.Address(out),
+		Row: uint64(form.Bytes()), Columns: uint64(form.Columns), Kind: form.Kind, To: form.To, ByColumn: form.ByColumn,
+	}, s))
+}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/gather"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/quantized"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -16,15 +17,25 @@ type gathering struct {
 }
 
 // gatherWords is how many words describe a part of what Gather gathers.
-const gatherWords = 7
+const gatherWords = 7 + formWords
+
+// formWords is how many words describe how a table is quantized: all 0 where it is not.
+const formWords = 5
+
+// formAt is what words say.
+func formAt(w []int64) quantized.Form {
+	return quantized.Form{Kind: int(w[0]), To: int(w[1]), ByColumn: w[2] != 0, Columns: w[3], Scales: w[4]}
+}
 
 // promptBytes is the size up to which Gather works on the caller's thread.
 const promptBytes = 1 << 22
 
 // Gather queues the copying of rows of several tables into one memory of size bytes. list
-// is the address of count parts of 7 words each: address of the ids, how many, their bits,
+// is the address of count parts of 12 words each: address of the ids, how many, their bits,
 // the table's address, its rows, the bytes of a row, and where in the memory its rows begin;
-// with size -1 at which address, and the memory is empty. All of it must stay until the job
+// with size -1 at which address, and the memory is empty. The last 5 are of a quantized table:
+// kind, what its values are read as, whether its scales are those of columns, how many columns, and
+// the address of the scales. All of it must stay until the job
 // is finished, but the list. With prompt the caller waits at once: few bytes are there when it returns.
 func Gather(list, count, size, threads int64, prompt bool) (*HostJob, error) {
 	t, err := newGathering(list, count, size, threads)
@@ -50,22 +61,30 @@ func newGathering(list, count, size, threads int64) (*gathering, error) {
 	for p := range count {
 		w := words[gatherWords*p:][:gatherWords]
 		ids, bits, rows, row, out := w[1], w[2], w[4], w[5], w[6]
+		form, read := formAt(w[7:]), row
+		if form.Kind != 0 {
+			if err := form.Check(row); err != nil {
+				return nil, err
+			}
+			read = form.ReadBytes()
+		}
 		if bits != 32 && bits != 64 {
 			return nil, Errorf(KindType, "ids: expected 32 or 64 bits, got %d", bits)
 		}
 		if ids < 0 || rows < 0 || row < 1 || out < 0 {
 			return nil, Errorf(KindValue, "gather: expected lengths and offsets >= 0 and rows of 1 byte or more, got %v", w)
 		}
-		if size >= 0 && (out > size || ids > (size-out)/row) || max(ids, rows) > (1<<62)/row {
-			return nil, Errorf(KindValue, "gather: expected %d rows of %d bytes at %d in a memory, got %d bytes", ids, row, out, size)
+		if size >= 0 && (out > size || ids > (size-out)/read) || max(ids, rows) > (1<<62)/max(row, read) {
+			return nil, Errorf(KindValue, "gather: expected %d rows of %d bytes at %d in a memory, got %d bytes", ids, read, out, size)
 		}
 	}
 	t := &gathering{crew: crewOf(threads), parts: make([]gather.Part, count)}
 	for p := range t.parts {
 		w := words[gatherWords*p:][:gatherWords]
 		t.parts[p] = gather.Borrow(w[0], w[1], int(w[2]), w[3], w[4], w[5])
+		t.parts[p].Form = formAt(w[7:])
 		if size < 0 {
-			t.parts[p].Out = memory.View[byte](w[6], w[1]*w[5])
+			t.parts[p].Out = memory.View[byte](w[6], w[1]*t.parts[p].OutRow())
 		}
 	}
 	// Last: what panics on a bad address must not lose it.
@@ -77,7 +96,7 @@ func newGathering(list, count, size, threads int64) (*gathering, error) {
 	if size >= 0 {
 		for p := range t.parts {
 			w := words[gatherWords*p:][:gatherWords]
-			t.parts[p].Out = memory.At[byte](t.out, w[6], w[1]*w[5])
+			t.parts[p].Out = memory.At[byte](t.out, w[6], w[1]*t.parts[p].OutRow())
 		}
 	}
 	return t, nil
@@ -112,6 +131,25 @@ func (t *gathering) over() {
 	if t.out != (memory.Memory{}) {
 		t.out.Release()
 	}
+}
+
+// Quantize stores rows of floats in fewer bits, as quantized.Store says, with as many threads as idle.
+// At the address list are 10 words: the address of the floats, their bits, whether those of 16 bits are
+// bfloat16, and how many rows; the five of a quantized table; where the stored rows are to be, or 0. It
+// returns the place of the first value that cannot be stored, or -1. With no rows and no place for them
+// it makes scales of columns of the greatest sizes that it has found.
+func Quantize(list int64) (int64, error) {
+	w := memory.View[int64](list, 5+formWords)
+	form := formAt(w[4:])
+	if err := form.Check(form.Bytes()); err != nil {
+		return 0, err
+	}
+	s := quantized.Source{Address: w[0], Bits: w[1], Brain: w[2] != 0, Rows: w[3]}
+	if s.Rows == 0 && w[9] == 0 && form.ByColumn {
+		quantized.Scale(&form)
+		return -1, nil
+	}
+	return quantized.Store(&form, &s, w[9], crewOf(0))
 }
 
 func (t *gathering) reads(*Relation) bool { return false }

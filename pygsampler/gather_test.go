@@ -47,7 +47,7 @@ func (l *lookup) words(out int64) []int64 {
 	if l.narrow != nil {
 		at, bits = address(l.narrow), 32
 	}
-	return []int64{at, int64(len(l.ids)), bits, address(l.table), l.rows, l.row, out}
+	return []int64{at, int64(len(l.ids)), bits, address(l.table), l.rows, l.row, out, 0, 0, 0, 0, 0}
 }
 
 // want is the rows.

@@ -74,6 +74,16 @@ def gathers(device: str) -> None:
                 assert "ids[1]" in str(error)
             else:
                 raise AssertionError("a row beyond the table was read")
+    x = torch.randn(3000, 33)
+    for kind in ("float16", "float8_e4m3", "int8", "int4"):
+        for per, columns in (("row", 33), ("column", 32)):
+            host = pgs.Features.from_tensor(x[:, :columns]).quantize(kind, per)
+            placed = [host.to(device)]
+            if device != "cpu":
+                placed += [host.pin(device), host.cache(device, rows=40, policy="lru")]
+            for features in placed:
+                for ids in (torch.randint(0, 3000, (333,)), torch.full((40,), 2999)):
+                    assert torch.equal(features[ids.to(device)].cpu(), host[ids]), (kind, per)
     x, y = torch.randn(3000, 40), torch.arange(3000)
     loaders = [
         DataLoader(
@@ -580,6 +590,7 @@ KERNELS = {
     "attention_half": "attention_half_{forward,backward,fold,pieces,scores,scores_back}",
     "bsp": "bsp_{seeds,count,draw,choose,gather,check,number}{32,64}",
     "cache": "cache_{tally,touch,bid,put}",
+    "dequantize": "dequantize",
     "edge_factors": "edge_factors",
     "expand_coo": "expand_coo",
     "fused": "fused{32,64}",

@@ -267,6 +267,7 @@ enum {
   EXPAND_THREADS = 256,
   FACTOR_THREADS = 256,
   GATHER_THREADS = 256,
+  DEQUANTIZE_THREADS = 256,
   ORDER_THREADS = 256,  // of reservoir.cu, a row each
   DRAW_THREADS = 128,  // of reservoir.cu, a warp a row
   WALK_THREADS = 128,  // of walk.cu, a walk each, at most
@@ -297,6 +298,23 @@ enum {
   TRANSIT_ROW = 2048,
   TRANSIT_SIDE = 4,
   TRANSIT_SPARSE = 16,
+};
+
+// How values of dequantize.cu are stored, and what they are read as: the numbers of package
+// quantized.
+enum {
+  QUANTIZED_HALF = 1,
+  QUANTIZED_BRAIN = 2,
+  QUANTIZED_FLOAT8 = 3,
+  QUANTIZED_INT8 = 4,
+  QUANTIZED_INT4 = 5,
+};
+
+// Floats that dequantize.cu writes.
+enum {
+  READ_AS_FLOAT = 0,
+  READ_AS_HALF = 1,
+  READ_AS_BRAIN = 2,
 };
 
 // GATHER_PARTS is how many tables a launch of gather.cu reads.

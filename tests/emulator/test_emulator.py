@@ -24,6 +24,7 @@ PARITY = (
     "TestOnceExcluded|TestOnceAwkwardGraphs|TestTreesOfTooManyVertices|TestRanksOutgrowTheirBits|"
     "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
     "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
+    "TestDequantizeIsTheCPUs|"
     r"TestQueueExcludes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestGatherEveryCount|TestCache\w+|TestBSP|TestFused)$/^(awkward|star|path)?$"
 )
 

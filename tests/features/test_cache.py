@@ -201,6 +201,33 @@ def run(emulator: Path, code: str, **variables: str) -> str:
     return run_with_driver(emulator, PRELUDE + code, **variables)
 
 
+def test_quantized_rows_are_cached_as_they_are_stored(emulator: Path) -> None:
+    """Rows on the device, pinned and of a cache of every policy are those of the CPU."""
+    code = """
+from pygsampler._features import gather
+gather._room = lambda size, device: torch.empty(size, dtype=torch.uint8)
+wide = torch.randn(NODES, 12, generator=random)
+for rows, kind in ((x, "int8"), (x, "int4"), (wide, "float8_e4m3"), (wide, "float16")):
+    for per, dtype in (("row", "float32"), ("column", "bfloat16")):
+        host = pgs.Features.from_tensor(rows).quantize(kind, per, read_as=dtype)
+        places = [host.to("cuda"), host.pin()]
+        places += [host.cache(rows=50, policy=policy) for policy in ("lru", "presampled")]
+        places += [host.cache(rows=50, graph=graph), host.cache(bytes=4000, graph=graph)]
+        places += [pickle.loads(pickle.dumps(each)) for each in places]
+        for features in places:
+            assert features.stored_dtype == kind and features.nbytes == host.nbytes
+            for _ in range(3):
+                ids = torch.randint(0, NODES, (70,), generator=random)
+                assert torch.equal(read(features, ids), host[ids]), features
+        if per == "row":
+            loaders = loader_of(places[4]), loader_of(host, where=graph)
+            for here, theirs in zip(*loaders, strict=True):
+                assert torch.equal(here.x, theirs.x)
+print("done")
+"""
+    assert run(emulator, code) == "done\n"
+
+
 def test_every_policy_reads_what_is_there(emulator: Path) -> None:
     code = """
 policies = {

@@ -20,7 +20,7 @@ spec.loader.exec_module(gpu_check_small)
 
 # Files whose kernels take tensors of torch on a GPU, which the emulator has none of.
 TENSORS = ("segment", "segment_half", "attention", "attention_half", "softmax", "gather", "cache")
-TENSORS += ("static", "static_hetero", "negatives", "transpose")
+TENSORS += ("static", "static_hetero", "negatives", "transpose", "dequantize")
 
 
 def test_kernels_are_those_of_the_sources() -> None:

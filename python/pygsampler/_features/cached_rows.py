@@ -32,7 +32,7 @@ def cached_rows(
     if features.cached:
         return features
     if features.pinned:
-        features = Features._of(features._known())
+        features = features._on_host()
     rows, row = len(features), features._row()
     try:
         if not row or room < CacheTable.bytes_beside(rows) + CacheTable.bytes_of(row, False):

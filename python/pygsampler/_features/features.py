@@ -14,6 +14,13 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import describe, integer
 from pygsampler._features.cache import CacheOptions, FeatureCache, Policy
 from pygsampler._features.gather import GatherJob, GatherPart, PendingRead, gather_on_device
+from pygsampler._features.quantization import (
+    Quantization,
+    check_choices,
+    form_arrays,
+    quantize_rows,
+    read_form,
+)
 from pygsampler._features.scatter import check_rows, scatter_rows
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import shared_arrays
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import torch
+
+    from pygsampler._engine.progress import Progress
 
 __all__ = ["Features", "PendingRead"]
 
@@ -61,11 +70,14 @@ class Features:
         "_counts",
         "_host",
         "_pins",
+        "_quantization",
         "_shared",
     )
 
     # None once closed. Of pinned ones the array on the host.
     _array: Array | None
+    # How the array stores rows in fewer bits; None where they are what is read.
+    _quantization: Quantization | None
     # What page-locks the array for a device.
     _pins: device_graph.PinnedArrays | None
     # Where it was copied from to its device.
@@ -83,11 +95,12 @@ class Features:
         raise TypeError("Features: use from_tensor or open")
 
     @classmethod
-    def _of(cls, values: Array) -> Features:
+    def _of(cls, values: Array, quantization: Quantization | None = None) -> Features:
         if not values.shape:
             raise ValueError("features: expected an array of one dimension or more, got a number")
         features = object.__new__(cls)
         features._array = values
+        features._quantization = quantization
         features._pins = None
         features._host = None
         features._shared = False
@@ -129,6 +142,7 @@ class Features:
 
         ``name`` is one of ``graph.ndata``, ``graph.edata`` or ``graph.file_arrays``, in this order;
         the file is mapped, so nothing is read before it is used and all processes share what was.
+        Quantized features are quantized again: ``graph.save(path, arrays={"x": features})``.
 
         Raises
         ------
@@ -145,19 +159,90 @@ class Features:
             )
         for named in (graph.ndata, graph.edata, graph.file_arrays):
             if name in named:
-                return cls._of(named[name])
+                return cls._of(named[name], read_form(named, name))
         have = sorted({*graph.ndata, *graph.edata, *graph.file_arrays})
         raise KeyError(f"name: expected one of {have} in {path}, got {name!r}")
+
+    def quantize(
+        self,
+        dtype: str,
+        per: str = "row",
+        *,
+        read_as: str = "float32",
+        progress: Progress = False,
+    ) -> Features:
+        """Returns a copy whose rows are stored in fewer bits, and read as floats again.
+
+        Reading is that of other features: on the CPU, pinned and cached for a GPU, on one or
+        shared by several. Over a link and in caches there are the stored bytes, and scales are on
+        the GPU. A value ``x`` of a row or column whose greatest size is ``m`` is read as one
+        within these bounds, and rounded once more where it is read as 16 bits:
+
+        ============== =========== ===================== ===================================
+        dtype          bytes       error                 what else is stored
+        ============== =========== ===================== ===================================
+        float16        2           abs(x) / 2**11        infinities, NaN; beyond 65504 infinite
+        bfloat16       2           abs(x) / 2**8         infinities, NaN
+        float8_e4m3    1           abs(x) / 2**4         NaN; below m / 28672 error m / 458752
+        int8           1           m / 254
+        int4           1/2         m / 14
+        ============== =========== ===================== ===================================
+
+        ``float8_e4m3`` is E4M3 of OFP8 (Open Compute Project, 2023), of which the greatest value
+        is 448. Zeros stay zeros.
+
+        Parameters
+        ----------
+        dtype : str
+            One of the table.
+        per : str
+            The values that have a scale of float32 in common: those of a ``"row"`` or of a
+            ``"column"``. float16 and bfloat16 have none.
+        read_as : str
+            The dtype that rows are read as: ``"float32"``, ``"float16"`` or ``"bfloat16"``.
+        progress : bool or function
+            True shows a bar of tqdm when it takes more than two seconds; a function is called with
+            the rows that are done and in all.
+
+        Raises
+        ------
+        TypeError
+            For features that are no floats.
+        ValueError
+            For another ``dtype``, ``per`` or ``read_as``; for features that are quantized or not on
+            the CPU; for infinities, and NaN but in float8_e4m3, with the row.
+        """
+        check_choices(dtype, per, read_as)
+        known = self._known()
+        if self._quantization is not None:
+            raise ValueError(
+                f"quantize: expected features that are not quantized, got {self!r}; quantize those "
+                "that they were made of"
+            )
+        if self._where() >= 0:
+            raise ValueError(
+                f"quantize: expected features on the CPU, got {self!r}; quantize before to, pin, "
+                "cache and share"
+            )
+        return Features._of(*quantize_rows(known, dtype, per, read_as, progress))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(N, ...): the number of rows, and the shape of one."""
-        return self._known().shape
+        known, form = self._known(), self._quantization
+        return known.shape if form is None else (len(known), *form.shape)
 
     @property
     def dtype(self) -> str:
-        """NumPy's name of the dtype, or ``"bfloat16"``."""
-        return self._known().dtype
+        """NumPy's name of the dtype that rows are read as, or ``"bfloat16"``."""
+        known, form = self._known(), self._quantization
+        return known.dtype if form is None else form.read_as
+
+    @property
+    def stored_dtype(self) -> str:
+        """The dtype that rows are stored as: ``dtype``, or that of ``quantize``."""
+        known, form = self._known(), self._quantization
+        return known.dtype if form is None else form.dtype
 
     @property
     def device(self) -> str:
@@ -178,8 +263,10 @@ class Features:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return self._known().nbytes
+        """Bytes of all rows as they are stored, with their scales."""
+        known, form = self._known(), self._quantization
+        scales = None if form is None else form.scales
+        return known.nbytes + (0 if scales is None else scales.nbytes)
 
     def __len__(self) -> int:
         return len(self._known())
@@ -238,6 +325,11 @@ class Features:
         stays. Files are read-only: ValueError.
         """
         known = self._known()
+        if self._quantization is not None:
+            raise ValueError(
+                "update: expected features that are not quantized, got ones of "
+                f"{self.stored_dtype}; update those that they were made of, and quantize them again"
+            )
         if known.readonly or self._in_file():
             raise ValueError("update: expected features that can be written to, got read-only ones")
         if known._device < 0 and is_tensor(ids):
@@ -268,11 +360,12 @@ class Features:
         if index == known._device and self._pins is None:
             return self
         if index < 0:
-            return Features._of(known.cpu())
+            return Features._of(known.cpu(), self._quantization)
         if known._device >= 0 and known._device != index:
             known = known.cpu()
         devices.require(index)
-        made = Features._of(_copy_to_device(known.cpu(), index))
+        made = Features._of(_copy_to_device(known.cpu(), index), self._quantization)
+        made._prepare()
         made._host = self
         return made
 
@@ -312,9 +405,15 @@ class Features:
             made.append(self._shared_as(group.at(place, known, heat)))
         return tuple(made)
 
+    def _prepare(self) -> None:
+        """Has the scales where the rows are read, which a graph of launches cannot bring there."""
+        if self._quantization is not None:
+            self._quantization.scales_on(self._where())
+
     def _shared_as(self, values: Array) -> Features:
         """Returns these rows as several devices share them."""
-        made = Features._of(values)
+        made = Features._of(values, self._quantization)
+        made._prepare()
         made._host, made._shared = self, True
         return made
 
@@ -336,8 +435,9 @@ class Features:
                 f"features: expected ones on the CPU to {what}, got ones on {self.device}"
             )
         devices.require(index)
-        made = Features._of(known)
+        made = Features._of(known, self._quantization)
         made._pins = device_graph.pin([known], index)
+        made._prepare()
         made._copies = self._copies
         made._copies.add(made)
         return made
@@ -455,7 +555,9 @@ class Features:
         pinned = ", pinned" if self._pins is not None else ", shared" if self._shared else ""
         if (cache := self._cache) is not None:
             pinned = f", cached={cache.table.places}, policy={cache.policy!r}"
-        return f"Features(shape={self.shape}, dtype={self.dtype}, device={self.device}{pinned})"
+        stored = "" if self._quantization is None else f", stored={self.stored_dtype}"
+        about = f"shape={self.shape}, dtype={self.dtype}{stored}"
+        return f"Features({about}, device={self.device}{pinned})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._shared:
@@ -466,12 +568,21 @@ class Features:
         if (cache := self._cache) is not None:
             rows = cache.rows()
             held = None if rows is None else rows.numpy().tobytes()
-            return _cached, (Features._of(self._known()), self._where(), tuple(cache.plan), held)
+            return _cached, (self._on_host(), self._where(), tuple(cache.plan), held)
         if self._pins is not None:
-            return _pinned, (Features._of(self._known()), self._where())
+            return _pinned, (self._on_host(), self._where())
         if self._where() >= 0:
             return _placed, (self.to("cpu") if self._host is None else self._host, self._where())
-        return Features._of, (self._known(),)
+        return Features._of, (self._known(), self._quantization)
+
+    def _file_arrays(self, name: str) -> dict[str, Array]:
+        """Returns the arrays by which a graph file keeps these, as ``open`` reads them."""
+        known = self._known().cpu()
+        return {name: known, **form_arrays(self._quantization, name)}
+
+    def _on_host(self) -> Features:
+        """Returns the rows as the host reads them, which are page-locked here."""
+        return Features._of(self._known(), self._quantization)
 
     def _known(self) -> Array:
         known = self._array
@@ -490,9 +601,18 @@ class Features:
         return hasattr(self._known()._owner, "identity")
 
     def _row(self) -> int:
-        """Bytes of a row."""
+        """Bytes of a row as it is stored."""
         known = self._known()
         return KINDS[known.dtype].size * math.prod(known.shape[1:])
+
+    def _whole(self) -> torch.Tensor:
+        """All rows where they are, as a tensor: the array itself unless it is quantized."""
+        if self._quantization is None:
+            return self._known().torch()
+        import torch
+
+        rows: torch.Tensor = self.read(torch.arange(len(self), device=self.device))
+        return rows
 
     def _ids(self, ids: Any, place: int) -> IdView:
         return as_ids(ids, "ids", place if place >= 0 else None)
@@ -511,14 +631,16 @@ class Features:
         known = self._known()
         table = known._address if self._pins is None else self._pins.addresses[0]
         cache = None if self._cache is None else self._cache.table
-        return GatherPart(ids, table, len(known), self._row(), known, out, cache)
+        return GatherPart(
+            ids, table, len(known), self._row(), known, out, cache, self._quantization
+        )
 
     def _shown(self, memory: memories.Memory, start: int, count: int) -> Array:
         """The rows that a job has put into a memory."""
-        known = self._known()
-        shape = (count, *known.shape[1:])
-        made = Array._of(memory.data + start, math.prod(shape), known._bits, memory)
-        made._shown_as(known.dtype, shape)
+        dtype, shape = self.dtype, (count, *self.shape[1:])
+        bits = 8 * KINDS[dtype].size
+        made = Array._of(memory.data + start, math.prod(shape), bits, memory)
+        made._shown_as(dtype, shape)
         return made
 
     def _reading(self, ids: Any, out: Any, threads: int = 0, prompt: bool = False) -> PendingRead:
@@ -570,16 +692,14 @@ class Features:
         """Room for so many rows on a device, in torch's current stream there."""
         import torch
 
-        known = self._known()
-        dtype: torch.dtype = getattr(torch, known.dtype)
+        dtype: torch.dtype = getattr(torch, self.dtype)
         there = torch.device("cuda", place)
-        return torch.empty((count, *known.shape[1:]), dtype=dtype, device=there)
+        return torch.empty((count, *self.shape[1:]), dtype=dtype, device=there)
 
     def _out(self, out: Any, count: int, place: int) -> Array:
         """The caller's array for so many rows."""
-        known = self._known()
-        shape = (count, *known.shape[1:])
-        expected = f"out: expected a contiguous {known.dtype} array of shape {shape}"
+        dtype, shape = self.dtype, (count, *self.shape[1:])
+        expected = f"out: expected a contiguous {dtype} array of shape {shape}"
         if is_tensor(out):
             fits = out.is_contiguous()
         else:
@@ -587,7 +707,7 @@ class Features:
         if not fits:
             raise ValueError(f"{expected}, got {describe(out)}")
         to = Features.from_tensor(out)._known()
-        if to.dtype != known.dtype or to.shape != shape:
+        if to.dtype != dtype or to.shape != shape:
             raise ValueError(f"{expected}, got {to.dtype} of shape {to.shape}")
         if to._device != place:
             raise ValueError(f"{expected} on {devices.name(place)}, got one on {to.device}")

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from pygsampler._arrays import devices
 from pygsampler._engine import library, memory
 from pygsampler._engine.pending import PendingMemory, is_profiling, profiled
+from pygsampler._features.quantization import NOT_QUANTIZED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import torch
+
     from pygsampler._arrays.array import Array
     from pygsampler._arrays.ids import IdView
+    from pygsampler._features.quantization import Quantization
 
 # Where the rows of each part begin in the memory: so that each is on cache lines of its own.
 _ALIGNMENT = 64
 # How many words describe a part to the engine.
-_WORDS = 7
+_WORDS = 12
 
 
 class CacheReader(Protocol):
@@ -40,7 +44,7 @@ class GatherPart(NamedTuple):
     """A table to gather from: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
 
     ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one. On a
-    device rows that ``cache`` has are read there.
+    device rows that ``cache`` has are read there. Rows of a ``form`` are stored in fewer bits.
     """
 
     ids: IdView
@@ -50,6 +54,7 @@ class GatherPart(NamedTuple):
     owner: object
     out: int = 0
     cache: CacheReader | None = None
+    form: Quantization | None = None
 
 
 def gather_on_device(device: int, parts: Sequence[GatherPart], bad: int = 0) -> None:
@@ -72,8 +77,12 @@ def gather_on_device(device: int, parts: Sequence[GatherPart], bad: int = 0) -> 
 def _launch(device: int, parts: Sequence[GatherPart], bad: int) -> None:
     about = array("q")
     caches = []
+    quantized = [part for part in parts if part.form is not None]
+    stored: list[torch.Tensor] = []
+    if quantized:
+        parts, stored = _with_room(device, parts)
     for part in parts:
-        ids, table, rows, row, _, out, cache = part
+        ids, table, rows, row, _, out, cache, _ = part
         if cache is None:
             words = ids.address, ids.length, ids.bits, table, rows, row, 0, 0, out, 0, bad
         else:
@@ -84,13 +93,39 @@ def _launch(device: int, parts: Sequence[GatherPart], bad: int) -> None:
     stream = devices.current_stream(device)
     if not caches:
         library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
-        return
-    with library.cache_lock(device):
-        for cache, _, _ in caches:
-            cache.before(stream)
-        library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
-        for cache, ids, out in caches:
-            cache.after(ids, out, stream)
+    else:
+        with library.cache_lock(device):
+            for cache, _, _ in caches:
+                cache.before(stream)
+            library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+            for cache, ids, out in caches:
+                cache.after(ids, out, stream)
+    for part, room in zip(quantized, stored, strict=True):
+        ids, form = part.ids, part.form
+        assert form is not None
+        copied = ids.address, ids.length, ids.bits, part.rows, room.data_ptr(), part.out
+        about = array("q", (*copied, *form.words(device)))
+        library.call("DeviceDequantize", device, about.buffer_info()[0], stream)
+
+
+def _with_room(
+    device: int, parts: Sequence[GatherPart]
+) -> tuple[list[GatherPart], list[torch.Tensor]]:
+    """Returns the parts with room of torch's for stored rows of quantized ones, and that room."""
+    found, rooms = [], []
+    for part in parts:
+        if part.form is not None:
+            rooms.append(_room(part.ids.length * part.row, device))
+            part = part._replace(out=rooms[-1].data_ptr())
+        found.append(part)
+    return found, rooms
+
+
+def _room(size: int, device: int) -> torch.Tensor:
+    """Bytes on a device, for work in torch's current stream there."""
+    import torch
+
+    return torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", device))
 
 
 class GatherJob(PendingMemory):
@@ -114,7 +149,8 @@ class GatherJob(PendingMemory):
             size = 0
             for place, part in enumerate(parts):
                 starts[place] = size
-                size += -(-part.ids.length * part.row // _ALIGNMENT) * _ALIGNMENT
+                row = part.row if part.form is None else part.form.row
+                size += -(-part.ids.length * row // _ALIGNMENT) * _ALIGNMENT
         about = array("q")
         for part, start in zip(parts, starts, strict=True):
             ids = part.ids
@@ -124,6 +160,7 @@ class GatherJob(PendingMemory):
                 continue
             words = ids.address, ids.length, ids.bits, part.table, part.rows, part.row, start
             about.extend(words)
+            about.extend(NOT_QUANTIZED if part.form is None else part.form.words(-1))
         numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads, int(prompt)
         if is_profiling():
             with profiled("gather"):

@@ -95,6 +95,11 @@ def check_file_arrays(arrays: Any) -> dict[str, Array]:
                 f"arrays: expected names that do not begin with {' or '.join(PREFIXES)}, got "
                 f"{name!r}; graph.with_data gives a graph such arrays"
             )
+        parts = getattr(value, "_file_arrays", None)
+        if parts is not None:
+            # Features, of which quantized ones are several arrays.
+            found.update(parts(name))
+            continue
         found[name] = as_array(value, f"arrays[{name!r}]")
     return found
 

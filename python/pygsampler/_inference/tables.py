@@ -52,8 +52,8 @@ class NodeTable:
 
             value = numpy.load(Path(value), mmap_mode="r", allow_pickle=False)
         if isinstance(value, Features):
-            known = value._known()
-            table = cls(known.torch()) if value._where() < 0 else cls(value)
+            stays = value._where() >= 0 or value.stored_dtype != value.dtype
+            table = cls(value) if stays else cls(value._whole())
         elif isinstance(value, torch.Tensor):
             table = cls(value.detach().contiguous())
         elif type(value).__module__.partition(".")[0] == "numpy":

@@ -64,16 +64,18 @@ class RowTable(NamedTuple):
 
     @classmethod
     def of_features(cls, x: Features, ids: Tensor) -> tuple[RowTable, Tensor | None]:
-        """Returns features' table and ids, or rows read through a cache, and no ids."""
+        """Returns features' table and ids, or rows read of cached or quantized ones, and no ids."""
         known, place = x._known(), x._where()
         if place != _device(ids):
             raise ValueError(f"x: expected features on {ids.device}, got ones on {x.device}")
-        dtype = getattr(torch, known.dtype, None)
+        dtype = getattr(torch, x.dtype, None)
         if dtype not in _OURS:
-            raise TypeError(f"x: expected floats, got {known.dtype}")
-        width = math.prod(known.shape[1:])
+            raise TypeError(f"x: expected floats, got {x.dtype}")
+        width = math.prod(x.shape[1:])
+        if place < 0 and x.stored_dtype != x.dtype:
+            return cls.of_tensor(x.read(ids).reshape(len(ids), width)), None
         part = x._part(x._ids(ids, place))
-        if part.cache is None:
+        if part.cache is None and part.form is None:
             return cls(part.table, len(known), width, dtype, ids.device, known), ids
         rows = _room(cls(0, 0, width, dtype, ids.device, None), len(ids), width)
         gather_on_device(place, [part._replace(out=rows.data_ptr())])

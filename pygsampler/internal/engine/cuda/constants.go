@@ -66,22 +66,23 @@ const (
 
 // Threads of a block: of neighbor.cu and queue.cu, and of the others.
 const (
-	threads         = 512
-	fusedThreads    = 512
-	bspThreads      = 256
-	validateThreads = 512
-	expandThreads   = 256
-	factorThreads   = 256
-	gatherThreads   = 256
-	orderThreads    = 256 // of reservoir.cu, a row each
-	drawThreads     = 128 // of reservoir.cu, a warp a row
-	walkThreads     = 128 // of walk.cu, a walk each, at most
-	packThreads     = 256 // of walk.cu
-	negativeThreads = 256 // of negatives.cu, a number each
-	tallyThreads    = 256 // of visit_counts.cu, a seed, at most
-	transitThreads  = 256 // of transit.cu
-	khopThreads     = 256 // of khop.cu
-	programThreads  = 512 // of programs
+	threads           = 512
+	fusedThreads      = 512
+	bspThreads        = 256
+	validateThreads   = 512
+	expandThreads     = 256
+	factorThreads     = 256
+	gatherThreads     = 256
+	dequantizeThreads = 256
+	orderThreads      = 256 // of reservoir.cu, a row each
+	drawThreads       = 128 // of reservoir.cu, a warp a row
+	walkThreads       = 128 // of walk.cu, a walk each, at most
+	packThreads       = 256 // of walk.cu
+	negativeThreads   = 256 // of negatives.cu, a number each
+	tallyThreads      = 256 // of visit_counts.cu, a seed, at most
+	transitThreads    = 256 // of transit.cu
+	khopThreads       = 256 // of khop.cu
+	programThreads    = 512 // of programs
 )
 
 // Counters of a step of transit.cu: walkers on transits that have few of them, and on those that
@@ -103,6 +104,22 @@ const (
 	transitRow    = 2048
 	transitSide   = 4
 	transitSparse = 16
+)
+
+// How values of dequantize.cu are stored, and what they are read as: the numbers of package quantized.
+const (
+	quantizedHalf = iota + 1
+	quantizedBrain
+	quantizedFloat8
+	quantizedInt8
+	quantizedInt4
+)
+
+// Floats that dequantize.cu writes.
+const (
+	readAsFloat = iota
+	readAsHalf
+	readAsBrain
 )
 
 // gatherParts is how many tables a launch of gather.cu reads.

@@ -1,4 +1,4 @@
-// Package gather copies table rows by index on the CPU.
+// Package gather copies table rows by index on the CPU, quantized ones as the floats that they are.
 package gather
 
 import (
@@ -7,18 +7,28 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/quantized"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Part is rows of one table: row IDs[i] of Table becomes row i of Out, byte by byte.
+// Part is rows of one table: row IDs[i] of Table becomes row i of Out, byte by byte, or as Form says.
 type Part struct {
 	IDs   csc.Array
 	Table []byte // rows without gaps
 	Row   int64  // bytes of a row, 1 or more
 	Out   []byte
+	Form  quantized.Form
+}
+
+// OutRow is the bytes of a row of Out.
+func (p *Part) OutRow() int64 {
+	if p.Form.Kind == 0 {
+		return p.Row
+	}
+	return p.Form.ReadBytes()
 }
 
 // IDError says that a part asks for a row that its table does not have.
@@ -48,10 +58,10 @@ const (
 func Copy(parts []Part, crew csc.Crew, stop *atomic.Bool) error {
 	c := copying{parts: parts, stop: stop}
 	for _, p := range parts {
-		if p.Row < 1 || int64(len(p.Table))%p.Row != 0 || int64(len(p.Out)) != p.IDs.Len()*p.Row {
+		if p.Row < 1 || int64(len(p.Table))%p.Row != 0 || int64(len(p.Out)) != p.IDs.Len()*p.OutRow() {
 			return fmt.Errorf("gather: %d ids, rows of %d bytes, table of %d, out of %d", p.IDs.Len(), p.Row, len(p.Table), len(p.Out))
 		}
-		size := max(1, unitBytes/p.Row)
+		size := max(1, unitBytes/p.OutRow())
 		c.size = append(c.size, size)
 		c.units += (p.IDs.Len() + size - 1) / size
 		c.ends = append(c.ends, c.units)
@@ -129,7 +139,11 @@ func rowsBy[I int32 | int64](p *Part, ids []I, first int64) int64 {
 	if len(ids) == 0 {
 		return -1
 	}
-	out := p.Out[first*p.Row:]
+	out := p.Out[first*p.OutRow():]
+	if p.Form.Kind != 0 {
+		quantized.Rows(&p.Form, p.Table, ids, out)
+		return -1
+	}
 	switch aligned := uintptr(unsafe.Pointer(&p.Table[0])) | uintptr(unsafe.Pointer(&out[0])); {
 	case p.Row == 4 && aligned%4 == 0:
 		words[uint32](p.Table, ids, out)

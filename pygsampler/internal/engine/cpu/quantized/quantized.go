@@ -1,0 +1,167 @@
+// Package quantized stores rows of floats in 4 to 16 bits a value, and reads them.
+package quantized
+
+/*
+#cgo CFLAGS: -O3 -std=c11
+#include "quantized.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Kinds of stored values. Those from E4M3 on have scales, by whose product they are the values.
+const (
+	Half  = C.PGS_HALF  // IEEE binary16
+	Brain = C.PGS_BRAIN // bfloat16
+	E4M3  = C.PGS_E4M3  // floats of 8 bits without infinities, of size 448 at most (OCP OFP8)
+	Int8  = C.PGS_INT8  // -127 to 127
+	Int4  = C.PGS_INT4  // -7 to 7, two in a byte, the first in its low bits
+)
+
+// What values are read as.
+const (
+	ToFloat = C.PGS_TO_FLOAT
+	ToHalf  = C.PGS_TO_HALF
+	ToBrain = C.PGS_TO_BRAIN
+)
+
+// Form is how the rows of a table are stored and read. The zero value is rows that are bytes.
+type Form struct {
+	Kind, To int
+	ByColumn bool  // whether scales are those of columns, and not of rows
+	Columns  int64 // values of a row, 1 or more
+	Scales   int64 // address of float32, 4 bytes each; 0 of a Half and a Brain
+}
+
+// Check is an error where the words are none of a form for rows of so many bytes.
+func (f *Form) Check(row int64) error {
+	if f.Kind < Half || f.Kind > Int4 || f.To < ToFloat || f.To > ToBrain || f.Columns < 1 || f.Columns > 1<<40 ||
+		f.Bytes() != row || (f.Scales != 0) != (f.Kind >= E4M3) || f.Scales%4 != 0 {
+		return fmt.Errorf("quantized: %w: expected a kind, a dtype, columns and scales of rows of %d bytes, got %+v", request.ErrValue, row, *f)
+	}
+	return nil
+}
+
+// Bytes is the size of a stored row.
+func (f *Form) Bytes() int64 {
+	switch f.Kind {
+	case Half, Brain:
+		return 2 * f.Columns
+	case Int4:
+		return (f.Columns + 1) / 2
+	}
+	return f.Columns
+}
+
+// ReadBytes is the size of a row that is read.
+func (f *Form) ReadBytes() int64 {
+	if f.To == ToFloat {
+		return 4 * f.Columns
+	}
+	return 2 * f.Columns
+}
+
+func (f *Form) words() C.struct_pgs_quantized {
+	q := C.struct_pgs_quantized{
+		row: C.int64_t(f.Bytes()), columns: C.int64_t(f.Columns), kind: C.int32_t(f.Kind), to: C.int32_t(f.To),
+		scales: C.uintptr_t(f.Scales),
+	}
+	if f.ByColumn {
+		q.by_column = 1
+	}
+	return q
+}
+
+// Rows writes the rows of ids, each of which the table has, to out without gaps.
+func Rows[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
+	if len(ids) == 0 {
+		return
+	}
+	q := f.words()
+	C.pgs_dequantize(&q, (*C.uint8_t)(unsafe.Pointer(&table[0])), unsafe.Pointer(&ids[0]), C.int(8*unsafe.Sizeof(ids[0])), C.int64_t(len(ids)), unsafe.Pointer(&out[0]))
+}
+
+// Source is rows of floats that are to be stored.
+type Source struct {
+	Address int64 // of [Rows, Columns of the form] floats
+	Bits    int64 // of a float: 16, 32 or 64
+	Brain   bool  // whether floats of 16 bits are bfloat16
+	Rows    int64
+}
+
+func (s *Source) kind() C.int {
+	switch {
+	case s.Bits == 64:
+		return C.PGS_DOUBLE
+	case s.Bits == 32:
+		return C.PGS_FLOAT
+	case s.Brain:
+		return Brain
+	}
+	return Half
+}
+
+// unitValues is about how many values a worker stores at a time.
+const unitValues = 1 << 16
+
+// Store writes the rows to the address out, and where scales are of rows to those of f. With out 0
+// it raises the scales, of columns, to the greatest sizes in them, of which Scale makes scales. It
+// returns the place of the first value that f cannot store, or -1.
+func Store(f *Form, s *Source, out int64, crew csc.Crew) (int64, error) {
+	if err := f.Check(f.Bytes()); err != nil {
+		return 0, err
+	}
+	if s.Rows < 0 || s.Bits != 16 && s.Bits != 32 && s.Bits != 64 || s.Rows > 0 && s.Address == 0 || out == 0 && !f.ByColumn {
+		return 0, fmt.Errorf("quantized: %w: expected rows of floats at an address, got %+v", request.ErrValue, *s)
+	}
+	if out == 0 {
+		q := f.words()
+		return int64(C.pgs_greatest(&q, memory.Pointer(s.Address), s.kind(), C.int64_t(s.Rows), (*C.float)(memory.Pointer(f.Scales)))), nil
+	}
+	size := max(1, unitValues/f.Columns)
+	units := (s.Rows + size - 1) / size
+	var next atomic.Int64
+	var wrong atomic.Int64
+	wrong.Store(-1)
+	csc.Crewed(crew, units, func() {
+		for {
+			unit := next.Add(1) - 1
+			if unit >= units {
+				return
+			}
+			first := unit * size
+			q := f.words()
+			scales := f.Scales
+			if !f.ByColumn {
+				scales += 4 * first
+			}
+			at := C.pgs_quantize(
+				&q, memory.Pointer(s.Address+first*f.Columns*s.Bits/8), s.kind(), C.int64_t(min(size, s.Rows-first)),
+				(*C.float)(memory.Pointer(scales)), (*C.uint8_t)(memory.Pointer(out+first*f.Bytes())))
+			if at < 0 {
+				continue
+			}
+			// The first of all is told, whoever finds it.
+			for place := first*f.Columns + int64(at); ; {
+				known := wrong.Load()
+				if known >= 0 && known <= place || wrong.CompareAndSwap(known, place) {
+					break
+				}
+			}
+		}
+	})
+	return wrong.Load(), nil
+}
+
+// Scale makes scales of the greatest sizes in columns, which stand where the scales are to be.
+func Scale(f *Form) {
+	C.pgs_scales(C.int(f.Kind), (*C.float)(memory.Pointer(f.Scales)), C.int64_t(f.Columns))
+}

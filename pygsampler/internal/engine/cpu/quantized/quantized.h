@@ -1,0 +1,35 @@
+// Rows of floats in 4 to 16 bits a value. GPU twin: kernels/features/dequantize.cu.
+#ifndef PGS_QUANTIZED_H
+#define PGS_QUANTIZED_H
+
+#include <stdint.h>
+
+// How values are stored: Kind of quantized.go, _KINDS of quantization.py.
+enum { PGS_HALF = 1, PGS_BRAIN, PGS_E4M3, PGS_INT8, PGS_INT4 };
+
+// What they are read as.
+enum { PGS_TO_FLOAT, PGS_TO_HALF, PGS_TO_BRAIN };
+
+// Kinds of floats that are quantized, beside PGS_HALF and PGS_BRAIN.
+enum { PGS_FLOAT = 8, PGS_DOUBLE };
+
+struct pgs_quantized {
+  uintptr_t scales;      // of float: [rows], or by_column [columns]; of a PGS_HALF and a PGS_BRAIN 0
+  int64_t row, columns;  // bytes and values of a row
+  int32_t kind, to, by_column;
+};
+
+// Writes the rows of count ids, each of which the table has, to out without gaps.
+void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *table, const void *ids, int id_bits, int64_t count, void *out);
+
+// Writes rows of floats, [rows][columns] of a kind, to out; without by_column their scales, too.
+// Returns the place of the first value that cannot be stored, or -1.
+int64_t pgs_quantize(const struct pgs_quantized *q, const void *from, int from_kind, int64_t rows, float *scales, uint8_t *out);
+
+// Raises most[c] to the greatest size in column c; returns as pgs_quantize does.
+int64_t pgs_greatest(const struct pgs_quantized *q, const void *from, int from_kind, int64_t rows, float *most);
+
+// Makes scales of count greatest sizes, in their place.
+void pgs_scales(int kind, float *most, int64_t count);
+
+#endif

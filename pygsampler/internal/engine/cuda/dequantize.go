@@ -1,0 +1,71 @@
+package cuda
+
+import (
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/gpu"
+)
+
+// dequantizeArgs mirrors DequantizeArgs in kernels/features/dequantize.cu.
+type dequantizeArgs struct {
+	IDs, Scales, Stored, Out                                    gpu.Address
+	Count, Rows                                                 uint64
+	Row, Columns, IDBits, Kind, To, ByColumn, Lanes, FourValues uint32
+}
+
+// dequantizeKernel is the one of kernels/features/dequantize.cu.
+type dequantizeKernel struct {
+	gpu.Kernel[dequantizeArgs]
+	resident uint64 // blocks that the device runs at a time
+}
+
+func loadDequantize(e *Engine) (*dequantizeKernel, error) {
+	k, err := KernelOf[dequantizeArgs](e, "dequantize", "dequantize", 0)
+	if err != nil {
+		return nil, err
+	}
+	resident, err := k.Resident(dequantizeThreads, 0)
+	return &dequantizeKernel{k, uint64(max(resident, 1))}, err
+}
+
+// Dequantize is quantized rows that a Gather has copied, which are to become floats. All addresses
+// are the device's. The zero value has no rows.
+type Dequantize struct {
+	IDs      IDs         // of the rows, by which they have scales
+	Rows     uint64      // scales of rows that there are; an id outside gives zeros of zeros
+	Scales   gpu.Address // of rows, or of columns, floats; 0 of kinds without them
+	Stored   gpu.Address // as many rows as ids, without gaps, of Row bytes; 16 divides it
+	Out      gpu.Address // as many rows as ids, without gaps
+	Row      uint64
+	Columns  uint64 // at most MostRow
+	Kind, To int    // as package quantized numbers them
+	ByColumn bool
+}
+
+// Dequantize puts the reading into a stream.
+func (e *Engine) Dequantize(d *Dequantize, s gpu.Stream) error {
+	k, err := Kept(e, "dequantize", loadDequantize)
+	if err != nil || d.IDs.Count == 0 {
+		return err
+	}
+	size := uint64(4)
+	if d.To != readAsFloat {
+		size = 2
+	}
+	a := dequantizeArgs{
+		IDs: d.IDs.At, Scales: d.Scales, Stored: d.Stored, Out: d.Out, Count: d.IDs.Count, Rows: d.Rows, Row: uint32(d.Row),
+		Columns: uint32(d.Columns), IDBits: uint32(d.IDs.Bits), Kind: uint32(d.Kind), To: uint32(d.To),
+	}
+	if d.ByColumn {
+		a.ByColumn = 1
+	}
+	steps := d.Columns
+	if d.Columns%4 == 0 && uint64(d.Out)%(4*size) == 0 {
+		a.FourValues = 1
+		steps /= 4
+	}
+	a.Lanes = uint32(bits.Len64(min(steps, 32) - 1))
+	rows := uint64(dequantizeThreads) >> a.Lanes
+	blocks := min((d.IDs.Count+rows-1)/rows, k.resident)
+	return k.Launch(s, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{dequantizeThreads}}, &a)
+}

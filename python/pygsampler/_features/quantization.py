@@ -1,0 +1,235 @@
+"""``Quantization``: how rows of floats are stored in fewer bits, and the scales of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays.array import Array, _copy_to_device, _from_bytes, as_array
+from pygsampler._arrays.dtypes import KINDS
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe
+from pygsampler._engine.progress import progress_counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pygsampler._engine.progress import Progress
+
+__all__ = ["Quantization", "quantize_rows"]
+
+# Numbers of the engine's, and the dtype of an array that has the stored values.
+_KINDS = {
+    "float16": (1, "float16"),
+    "bfloat16": (2, "bfloat16"),
+    "float8_e4m3": (3, "uint8"),
+    "int8": (4, "int8"),
+    "int4": (5, "uint8"),
+}
+_READ_AS = {"float32": 0, "float16": 1, "bfloat16": 2}
+_FLOATS = ("float32", "float64", "float16", "bfloat16")
+_PER = ("row", "column")
+# Bytes of the source that are stored by one call, after which Ctrl-C is heard.
+_CALL_BYTES = 1 << 25
+NOT_QUANTIZED = (0, 0, 0, 0, 0)
+
+
+class Quantization:
+    """A form of stored rows: the kind of values, what they are read as, and float32 scales.
+
+    ``per`` is ``"row"`` or ``"column"``, or ``""`` for kinds that have no scales. ``shape`` is the
+    shape of one row as it is read.
+    """
+
+    __slots__ = ("_there", "dtype", "per", "read_as", "scales", "shape")
+
+    def __init__(
+        self, dtype: str, per: str, read_as: str, shape: tuple[int, ...], scales: Array | None
+    ) -> None:
+        self.dtype = dtype
+        self.per = per
+        self.read_as = read_as
+        self.shape = shape
+        self.scales = scales
+        # Copies of the scales by device.
+        self._there: dict[int, Array] = {}
+
+    @property
+    def columns(self) -> int:
+        """Values of a row."""
+        return math.prod(self.shape)
+
+    @property
+    def row(self) -> int:
+        """Bytes of a row as it is read."""
+        return KINDS[self.read_as].size * self.columns
+
+    def words(self, device: int) -> tuple[int, int, int, int, int]:
+        """Returns the form as the engine reads it on a device, -1 for the CPU."""
+        scales = self.scales_on(device)
+        address = 0 if scales is None else scales._address
+        by_column = int(self.per == "column")
+        return _KINDS[self.dtype][0], _READ_AS[self.read_as], by_column, self.columns, address
+
+    def scales_on(self, device: int) -> Array | None:
+        """Returns the scales where a device reads them: it has a copy of its own."""
+        if device < 0 or self.scales is None:
+            return self.scales
+        if device not in self._there:
+            self._there[device] = _copy_to_device(self.scales, device)
+        return self._there[device]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Quantization, (self.dtype, self.per, self.read_as, self.shape, self.scales)
+
+    def __repr__(self) -> str:
+        per = f", per={self.per!r}" if self.per else ""
+        return f"Quantization({self.dtype!r}{per}, read_as={self.read_as!r})"
+
+
+def check_choices(dtype: Any, per: Any, read_as: Any) -> str:
+    """Returns what scales are of, ``""`` for a kind without; ValueError for what there is not."""
+    for name, value, known in (
+        ("dtype", dtype, _KINDS),
+        ("per", per, _PER),
+        ("read_as", read_as, _READ_AS),
+    ):
+        if value not in known:
+            raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
+    return "" if dtype in ("float16", "bfloat16") else str(per)
+
+
+def stored_width(dtype: str, columns: int) -> int:
+    """Returns how many elements a stored row has, of the dtype of its array."""
+    return (columns + 1) // 2 if dtype == "int4" else columns
+
+
+def stored_dtype(dtype: str) -> str:
+    """Returns the dtype of the array of stored values."""
+    return _KINDS[dtype][1]
+
+
+def quantize_rows(
+    values: Array,
+    dtype: str,
+    per: str,
+    read_as: str,
+    progress: Progress = False,
+    room: Callable[[str, tuple[int, ...]], Array] = Array._room,
+) -> tuple[Array, Quantization]:
+    """Stores rows of floats on the CPU, a piece at a time, and returns them and their form.
+
+    ``room`` gives the memory of what is stored. ValueError for a value that has no place in the
+    kind, TypeError for rows that are no floats.
+    """
+    per = check_choices(dtype, per, read_as)
+    if values.dtype not in _FLOATS:
+        raise TypeError(f"quantize: expected rows of floats, got {values.dtype}")
+    count, shape = len(values), values.shape[1:]
+    columns = math.prod(shape)
+    if not columns:
+        raise ValueError(f"quantize: expected rows of one value or more, got shape {values.shape}")
+    scales = None
+    if per:
+        number = columns if per == "column" else count
+        scales = _from_bytes(bytearray(4 * number), "float32", (number,))
+    made = Quantization(dtype, per, read_as, shape, scales)
+    width = stored_width(dtype, columns)
+    out = room(stored_dtype(dtype), (count, width))
+    store = _Storing(values, made, out)
+    passes = 2 if per == "column" else 1
+    with progress_counter(progress, passes * count, "quantizing", " rows") as report:
+        if per == "column":
+            store.run(report, greatest=True)
+            store.scale()
+        store.run(report)
+    return out, made
+
+
+def form_arrays(form: Quantization | None, name: str) -> dict[str, Array]:
+    """Returns what a graph file has beside the array of stored rows of that name."""
+    if form is None:
+        return {}
+    about = {field: getattr(form, field) for field in ("dtype", "per", "read_as", "shape")}
+    found = {f"{name}.quantized": as_array(json.dumps(about).encode(), "quantized")}
+    if form.scales is not None:
+        found[f"{name}.scales"] = form.scales
+    return found
+
+
+def read_form(arrays: Mapping[str, Array], name: str) -> Quantization | None:
+    """Returns the form of the stored rows of that name in a graph file; None where they are plain.
+
+    Raises ValueError for arrays that are no form of these rows.
+    """
+    given = arrays.get(f"{name}.quantized")
+    if given is None:
+        return None
+    stored, scales = arrays[name], arrays.get(f"{name}.scales")
+    about = f"{name}.quantized: expected the form of {stored.shape[0]} rows of {stored.dtype}"
+    try:
+        found = json.loads(bytes(given.tolist()))
+        dtype, per, read_as = found["dtype"], found["per"], found["read_as"]
+        shape = tuple(map(int, found["shape"]))
+        scaled = check_choices(dtype, per or "row", read_as)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{about}, got {describe(given)}: {error}") from None
+    columns = math.prod(shape)
+    number = {"": 0, "row": len(stored), "column": columns}[scaled]
+    fits = stored.dtype == stored_dtype(dtype) and stored.shape[1:] == (
+        stored_width(dtype, columns),
+    )
+    if not fits or scaled != per or (0 if scales is None else len(scales)) != number:
+        raise ValueError(f"{about}, got {found}")
+    return Quantization(dtype, per, read_as, shape, scales)
+
+
+class _Storing:
+    """Rows on their way into fewer bits, a piece with each call of the engine."""
+
+    def __init__(self, values: Array, form: Quantization, out: Array) -> None:
+        self._values = values
+        self._form = form
+        self._out = out
+
+    def run(self, report: Callable[[int], object], greatest: bool = False) -> None:
+        """Stores all rows, or finds the greatest sizes of columns."""
+        values, form = self._values, self._form
+        count = len(values)
+        row = values.nbytes // count if count else 0
+        step = max(1, _CALL_BYTES // max(row, 1))
+        out_row = self._out.nbytes // count if count else 0
+        for first in range(0, count, step):
+            rows = min(step, count - first)
+            words = list(form.words(-1))
+            if form.per == "row":
+                words[4] += 4 * first
+            target = 0 if greatest else self._out._address + first * out_row
+            place = self._call(values._address + first * row, rows, words, target)
+            if place >= 0:
+                self._refuse(first, place)
+            report(rows)
+
+    def scale(self) -> None:
+        """Makes scales of the greatest sizes."""
+        self._call(0, 0, list(self._form.words(-1)), 0)
+
+    def _call(self, address: int, rows: int, form: list[int], target: int) -> int:
+        bits, brain = 8 * KINDS[self._values.dtype].size, int(self._values.dtype == "bfloat16")
+        about = array("q", (address, bits, brain, rows, *form, target))
+        return int(library.call("Quantize", about.buffer_info()[0]))
+
+    def _refuse(self, first: int, place: int) -> None:
+        row, column = divmod(place, self._form.columns)
+        row += first
+        found = self._values[row : row + 1].tolist()
+        while isinstance(found[0], list):
+            found = [value for part in found for value in part]
+        finite = "finite values or NaN" if self._form.dtype == "float8_e4m3" else "finite values"
+        raise ValueError(
+            f"quantize: expected {finite} for {self._form.dtype}, got {found[column]} in row "
+            f"{row}, column {column}; torch.nan_to_num replaces them, and float16 and bfloat16 "
+            "store them"
+        )
