@@ -74,12 +74,6 @@ func DeviceGather(device, count, list, stream int64) (zero int64, err error) {
 	return 0, core.DeviceGather(device, count, list, stream)
 }
 
-// DeviceDequantize puts the reading of copied rows into a stream, as core.DeviceDequantize says.
-func DeviceDequantize(device, list, stream int64) (zero int64, err error) {
-	defer finish(&err)
-	return 0, core.DeviceDequantize(device, list, stream)
-}
-
 // DeviceCachePut puts into a stream what brings rows into a cache, as core.DeviceCachePut says.
 func DeviceCachePut(device, list, places, stream int64) (zero int64, err error) {
 	defer finish(&err)

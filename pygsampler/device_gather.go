@@ -25,18 +25,37 @@ const (
 	deviceGatherWords
 )
 
-// DeviceGather puts copies of tables' rows into the stream: what cuda.Gather says. At the
+// Of a quantized table words follow those of all tables: five of its form, as Gather takes them, and where
+// there is room for its rows as they are stored. gatherQuantized is added to its gatherIDBits.
+const (
+	gatherQuantized = 1 << 8
+	quantizedWords  = formWords + 1
+)
+
+// DeviceGather puts copies of tables' rows into the stream: what cuda.Gather says, and of quantized ones
+// cuda.Dequantize after it. At the
 // address list are 11 integers for each table: where the ids are, how many, in how many bits;
 // where the table is, its rows, and the bytes of one; where the rows are that are cached, and
 // for each row of the table its place among them, or 0 and 0; where rows are written to; where
 // those from the cache are counted, or 0; where the place of an id outside of the table is
-// noted, or 0.
+// noted, or 0. To the bits of a quantized table's ids gatherQuantized is added.
 func DeviceGather(device, count, list, stream int64) error {
 	if list == 0 || count < 1 || count > mostGathers {
 		return Errorf(KindValue, "list: expected 1 to %d tables at an address, got %d at %#x", mostGathers, count, list)
 	}
 	all := make([]cuda.Gather, count)
+	var quantized []cuda.Dequantize
 	for i, w := range memory.View[[deviceGatherWords]int64](list, count) {
+		if w[gatherIDBits]&gatherQuantized != 0 {
+			w[gatherIDBits] &^= gatherQuantized
+			words := memory.View[int64](list+8*(deviceGatherWords*count+quantizedWords*int64(len(quantized))), quantizedWords)
+			one, err := quantizedPart(i, &w, words)
+			if err != nil {
+				return err
+			}
+			quantized = append(quantized, one)
+			w[gatherOut] = words[formWords]
+		}
 		if err := checkGather(i, &w); err != nil {
 			return err
 		}
@@ -51,7 +70,37 @@ func DeviceGather(device, count, list, stream int64) error {
 	if err != nil {
 		return err
 	}
-	return onDevice(e.Gather(all, s))
+	if err = e.Gather(all, s); err == nil {
+		for i := range quantized {
+			if err = e.Dequantize(&quantized[i], s); err != nil {
+				break
+			}
+		}
+	}
+	return onDevice(err)
+}
+
+// quantizedPart is how the stored rows of table i become floats; words are those of a quantized table.
+func quantizedPart(i int, w *[deviceGatherWords]int64, words []int64) (cuda.Dequantize, error) {
+	form, stored := formAt(words), words[formWords]
+	if err := form.Check(w[gatherRowBytes]); err != nil {
+		return cuda.Dequantize{}, err
+	}
+	ids, err := deviceIDs(w[gatherIDs], w[gatherCount], w[gatherIDBits])
+	if err != nil {
+		return cuda.Dequantize{}, err
+	}
+	size := form.ReadBytes() / form.Columns
+	switch out := w[gatherOut]; {
+	case w[gatherRows] < 0 || form.Columns > cuda.MostRow:
+		return cuda.Dequantize{}, Errorf(KindValue, "list[%d]: expected rows >= 0 and 1 to %d columns, got %d and %d", i, cuda.MostRow, w[gatherRows], form.Columns)
+	case ids.Count > 0 && (stored == 0 || stored%16 != 0 || out == 0 || out%size != 0):
+		return cuda.Dequantize{}, Errorf(KindValue, "list[%d]: expected addresses for stored rows and for floats that 16 and %d divide, got %#x and %#x", i, size, stored, out)
+	}
+	return cuda.Dequantize{
+		IDs: ids, Rows: uint64(w[gatherRows]), Scales: gpu.Address(form.Scales), Stored: gpu.Address(stored), Out: gpu.Address(w[gatherOut]),
+		Row: uint64(form.Bytes()), Columns: uint64(form.Columns), Kind: form.Kind, To: form.To, ByColumn: form.ByColumn,
+	}, nil
 }
 
 // checkGather checks table i of a list. A kernel that meets a wrong address ends all work of
@@ -88,46 +137,4 @@ func checkGather(i int, w *[deviceGatherWords]int64) error {
 		}
 	}
 	return nil
-}
-
-// Words of a table in the list of DeviceDequantize, before those of its form.
-const (
-	dequantizeIDs = iota
-	dequantizeCount
-	dequantizeIDBits
-	dequantizeRows
-	dequantizeStored
-	dequantizeOut
-	dequantizeWords
-)
-
-// DeviceDequantize puts into the stream the reading of quantized rows that a DeviceGather before has
-// copied: what cuda.Dequantize says. At the address list are 11 integers: where the ids are, how many, in
-// how many bits; how many rows the table has; where its copied rows are, and where they are written to;
-// the five words of its form as Gather takes them.
-func DeviceDequantize(device, list, stream int64) error {
-	w := memory.View[int64](list, dequantizeWords+formWords)
-	ids, err := deviceIDs(w[dequantizeIDs], w[dequantizeCount], w[dequantizeIDBits])
-	if err != nil {
-		return err
-	}
-	form := formAt(w[dequantizeWords:])
-	if err := form.Check(form.Bytes()); err != nil {
-		return err
-	}
-	stored, out, size := w[dequantizeStored], w[dequantizeOut], form.ReadBytes()/form.Columns
-	switch {
-	case w[dequantizeRows] < 0 || form.Columns > cuda.MostRow:
-		return Errorf(KindValue, "list: expected rows >= 0 and 1 to %d columns, got %d and %d", cuda.MostRow, w[dequantizeRows], form.Columns)
-	case ids.Count > 0 && (stored == 0 || stored%16 != 0 || out == 0 || out%size != 0):
-		return Errorf(KindValue, "list: expected addresses that 16 and %d divide, got %#x and %#x", size, stored, out)
-	}
-	e, s, err := streamOf(device, stream)
-	if err != nil {
-		return err
-	}
-	return onDevice(e.Dequantize(&cuda.Dequantize{
-		IDs: ids, Rows: uint64(w[dequantizeRows]), Scales: gpu.Address(form.Scales), Stored: gpu.Address(stored), Out: gpu.Address(out),
-		Row: uint64(form.Bytes()), Columns: uint64(form.Columns), Kind: form.Kind, To: form.To, ByColumn: form.ByColumn,
-	}, s))
 }

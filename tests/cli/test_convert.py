@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 from skewed_graph import edges
 
-from pygsampler import Graph
+from pygsampler import Features, Graph
+from pygsampler._cli.commands.convert import QUANTIZED
+from pygsampler._features import quantization
 from pygsampler.datasets import Ogb, debian
 
 
@@ -208,3 +210,42 @@ def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:
     assert process.returncode == 130, err
     assert (out, err.split()) == ("", ["Aborted!"])
     assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
+
+
+def test_features_are_kept_and_quantized(ask: Callable[..., Any], csv: Path) -> None:
+    out, rows = csv.with_name("g.pgs"), csv.with_name("x.npy")
+    x = np.random.default_rng(1).normal(size=(500, 12)).astype(np.float32)
+    np.save(rows, x)
+    options = ["--num-nodes", "500", "--edge-data", "weight", "--features", f"x={rows}"]
+    assert "x" in ask("convert", csv, out, *options)["arrays"]
+    assert np.asarray(Features.open(out, "x")[np.arange(500)]).tobytes() == x.tobytes()
+    for kind in QUANTIZED:
+        found = ask("convert", csv, out, *options, "--quantize", kind)
+        features = Features.open(out, "x")
+        assert features.stored_dtype == kind and "edge_data.weight" in found["arrays"]
+        there = Features.from_tensor(x).quantize(kind)[np.arange(500)]
+        assert np.array_equal(features[np.arange(500)], there)
+        with Graph.open(out, verify=True) as opened:
+            assert opened.num_edges == 6000
+    assert [each.name for each in csv.parent.iterdir() if each.name.startswith(".")] == []
+
+
+def test_features_that_do_not_fit(run: Callable[..., Any], csv: Path) -> None:
+    out, rows = csv.with_name("g.pgs"), csv.with_name("x.npy")
+    np.save(rows, np.ones((7, 3), np.float32))
+    given = ["--features", f"x={rows}"]
+    for options, message in (
+        (given, "expected a row for each of 480 vertices, got 7"),
+        (["--features", "x"], "expected NAME=FILE"),
+        (["--features", f"x={csv}"], "ends with .npy"),
+        (["--quantize", "int8"], "expected --features"),
+        (["--quantize", "int3", *given], "Invalid value for '--quantize'"),
+        ([*given, "--types", "a,b,c"], "expected none for a graph with types"),
+    ):
+        result = run("convert", csv, out, *options, ends_with=2)
+        assert message in " ".join(result.output.split())
+        assert not out.exists()
+
+
+def test_kinds_are_those_of_features() -> None:
+    assert tuple(quantization._KINDS) == QUANTIZED

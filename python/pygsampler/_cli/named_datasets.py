@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from pygsampler._cli.options import is_built_in
 
 if TYPE_CHECKING:
@@ -16,16 +18,29 @@ def is_known(name: str) -> bool:
     return is_built_in(name) or (name.startswith(("ogbn-", "ogbl-")) and not Path(name).exists())
 
 
-def save(name: str, root: Path, target: Path, progress: Progress) -> None:
-    """Writes the graph of a data set with what training needs: labels, features, the split."""
+def save(
+    name: str, root: Path, target: Path, progress: Progress, quantize: str | None = None
+) -> None:
+    """Writes the graph of a data set with what training needs: labels, features, the split.
+
+    ``quantize`` is the kind of values that features are stored as.
+    """
     if is_built_in(name):
+        if quantize is not None:
+            raise click.UsageError(f"--quantize: expected a data set with features, got {name}")
         _save_debian(target, progress)
         return
+    from pygsampler import Features
     from pygsampler.datasets import ogb
 
     data = ogb(name, root=root)
     names = ("features", "edge_features", "labels", "train", "val", "test")
     arrays = {key: getattr(data, key) for key in names if getattr(data, key) is not None}
+    if quantize is not None:
+        if "features" not in arrays:
+            raise click.UsageError(f"--quantize: expected a data set with features, got {name}")
+        features = Features.from_tensor(arrays["features"])
+        arrays["features"] = features._quantize_in_file(quantize, target.parent, True)
     data.graph.save(target, arrays=arrays, progress=progress)
 
 

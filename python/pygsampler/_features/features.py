@@ -17,9 +17,10 @@ from pygsampler._features.gather import GatherJob, GatherPart, PendingRead, gath
 from pygsampler._features.quantization import (
     Quantization,
     check_choices,
-    form_arrays,
+    file_room,
     quantize_rows,
-    read_form,
+    read_scheme,
+    scheme_arrays,
 )
 from pygsampler._features.scatter import check_rows, scatter_rows
 from pygsampler._graph import device as device_graph
@@ -29,6 +30,7 @@ from pygsampler.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     import torch
 
@@ -159,7 +161,7 @@ class Features:
             )
         for named in (graph.ndata, graph.edata, graph.file_arrays):
             if name in named:
-                return cls._of(named[name], read_form(named, name))
+                return cls._of(named[name], read_scheme(named, name))
         have = sorted({*graph.ndata, *graph.edata, *graph.file_arrays})
         raise KeyError(f"name: expected one of {have} in {path}, got {name!r}")
 
@@ -226,23 +228,28 @@ class Features:
             )
         return Features._of(*quantize_rows(known, dtype, per, read_as, progress))
 
+    def _quantize_in_file(self, dtype: str, folder: Path, progress: Progress) -> Features:
+        """Returns what ``quantize(dtype)`` does, in pages of a file in the folder."""
+        room = file_room(folder)
+        return Features._of(*quantize_rows(self._known(), dtype, "row", "float32", progress, room))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """(N, ...): the number of rows, and the shape of one."""
-        known, form = self._known(), self._quantization
-        return known.shape if form is None else (len(known), *form.shape)
+        known, scheme = self._known(), self._quantization
+        return known.shape if scheme is None else (len(known), *scheme.shape)
 
     @property
     def dtype(self) -> str:
         """NumPy's name of the dtype that rows are read as, or ``"bfloat16"``."""
-        known, form = self._known(), self._quantization
-        return known.dtype if form is None else form.read_as
+        known, scheme = self._known(), self._quantization
+        return known.dtype if scheme is None else scheme.read_as
 
     @property
     def stored_dtype(self) -> str:
         """The dtype that rows are stored as: ``dtype``, or that of ``quantize``."""
-        known, form = self._known(), self._quantization
-        return known.dtype if form is None else form.dtype
+        known, scheme = self._known(), self._quantization
+        return known.dtype if scheme is None else scheme.dtype
 
     @property
     def device(self) -> str:
@@ -264,8 +271,8 @@ class Features:
     @property
     def nbytes(self) -> int:
         """Bytes of all rows as they are stored, with their scales."""
-        known, form = self._known(), self._quantization
-        scales = None if form is None else form.scales
+        known, scheme = self._known(), self._quantization
+        scales = None if scheme is None else scheme.scales
         return known.nbytes + (0 if scales is None else scales.nbytes)
 
     def __len__(self) -> int:
@@ -578,7 +585,7 @@ class Features:
     def _file_arrays(self, name: str) -> dict[str, Array]:
         """Returns the arrays by which a graph file keeps these, as ``open`` reads them."""
         known = self._known().cpu()
-        return {name: known, **form_arrays(self._quantization, name)}
+        return {name: known, **scheme_arrays(self._quantization, name)}
 
     def _on_host(self) -> Features:
         """Returns the rows as the host reads them, which are page-locked here."""
@@ -605,7 +612,7 @@ class Features:
         known = self._known()
         return KINDS[known.dtype].size * math.prod(known.shape[1:])
 
-    def _whole(self) -> torch.Tensor:
+    def _read_all(self) -> torch.Tensor:
         """All rows where they are, as a tensor: the array itself unless it is quantized."""
         if self._quantization is None:
             return self._known().torch()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64
 # How many words describe a part to the engine.
 _WORDS = 12
+# What is added to the bits of ids of a quantized table on a device.
+_QUANTIZED = 1 << 8
 
 
 class CacheReader(Protocol):
@@ -44,7 +46,7 @@ class GatherPart(NamedTuple):
     """A table to gather from: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
 
     ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one. On a
-    device rows that ``cache`` has are read there. Rows of a ``form`` are stored in fewer bits.
+    device rows that ``cache`` has are read there. Rows of a ``scheme`` are stored in fewer bits.
     """
 
     ids: IdView
@@ -54,7 +56,7 @@ class GatherPart(NamedTuple):
     owner: object
     out: int = 0
     cache: CacheReader | None = None
-    form: Quantization | None = None
+    scheme: Quantization | None = None
 
 
 def gather_on_device(device: int, parts: Sequence[GatherPart], bad: int = 0) -> None:
@@ -77,48 +79,35 @@ def gather_on_device(device: int, parts: Sequence[GatherPart], bad: int = 0) -> 
 def _launch(device: int, parts: Sequence[GatherPart], bad: int) -> None:
     about = array("q")
     caches = []
-    quantized = [part for part in parts if part.form is not None]
-    stored: list[torch.Tensor] = []
-    if quantized:
-        parts, stored = _with_room(device, parts)
+    quantized: array[int] = array("q")
+    stored = []
     for part in parts:
-        ids, table, rows, row, _, out, cache, _ = part
+        ids, table, rows, row, _, out, cache, scheme = part
+        bits = ids.bits
+        if scheme is not None:
+            room = _room(ids.length * row, device)
+            stored.append(room)
+            quantized.extend((*scheme.words(device), room.data_ptr()))
+            bits += _QUANTIZED
         if cache is None:
-            words = ids.address, ids.length, ids.bits, table, rows, row, 0, 0, out, 0, bad
+            words = ids.address, ids.length, bits, table, rows, row, 0, 0, out, 0, bad
         else:
             near = cache.cached, cache.slots, out, cache.hits, bad
-            words = ids.address, ids.length, ids.bits, table, rows, row, *near
-            caches.append((cache, ids, out))
+            words = ids.address, ids.length, bits, table, rows, row, *near
+            # It takes rows as they are stored.
+            caches.append((cache, ids, out if scheme is None else stored[-1].data_ptr()))
         about.extend(words)
+    about.extend(quantized)
     stream = devices.current_stream(device)
     if not caches:
         library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
-    else:
-        with library.cache_lock(device):
-            for cache, _, _ in caches:
-                cache.before(stream)
-            library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
-            for cache, ids, out in caches:
-                cache.after(ids, out, stream)
-    for part, room in zip(quantized, stored, strict=True):
-        ids, form = part.ids, part.form
-        assert form is not None
-        copied = ids.address, ids.length, ids.bits, part.rows, room.data_ptr(), part.out
-        about = array("q", (*copied, *form.words(device)))
-        library.call("DeviceDequantize", device, about.buffer_info()[0], stream)
-
-
-def _with_room(
-    device: int, parts: Sequence[GatherPart]
-) -> tuple[list[GatherPart], list[torch.Tensor]]:
-    """Returns the parts with room of torch's for stored rows of quantized ones, and that room."""
-    found, rooms = [], []
-    for part in parts:
-        if part.form is not None:
-            rooms.append(_room(part.ids.length * part.row, device))
-            part = part._replace(out=rooms[-1].data_ptr())
-        found.append(part)
-    return found, rooms
+        return
+    with library.cache_lock(device):
+        for cache, _, _ in caches:
+            cache.before(stream)
+        library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+        for cache, ids, out in caches:
+            cache.after(ids, out, stream)
 
 
 def _room(size: int, device: int) -> torch.Tensor:
@@ -149,7 +138,7 @@ class GatherJob(PendingMemory):
             size = 0
             for place, part in enumerate(parts):
                 starts[place] = size
-                row = part.row if part.form is None else part.form.row
+                row = part.row if part.scheme is None else part.scheme.row_bytes
                 size += -(-part.ids.length * row // _ALIGNMENT) * _ALIGNMENT
         about = array("q")
         for part, start in zip(parts, starts, strict=True):
@@ -160,7 +149,7 @@ class GatherJob(PendingMemory):
                 continue
             words = ids.address, ids.length, ids.bits, part.table, part.rows, part.row, start
             about.extend(words)
-            about.extend(NOT_QUANTIZED if part.form is None else part.form.words(-1))
+            about.extend(NOT_QUANTIZED if part.scheme is None else part.scheme.words(-1))
         numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads, int(prompt)
         if is_profiling():
             with profiled("gather"):

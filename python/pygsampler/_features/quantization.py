@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from array import array
+from mmap import mmap
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array import Array, _copy_to_device, _from_bytes, as_array
-from pygsampler._arrays.dtypes import KINDS
+from pygsampler._arrays.dtypes import KINDS, ArrayRegion
 from pygsampler._engine import library
 from pygsampler._engine.checks import describe
+from pygsampler._engine.memory import address_of
 from pygsampler._engine.progress import progress_counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from pygsampler._engine.progress import Progress
 
-__all__ = ["Quantization", "quantize_rows"]
+__all__ = ["Quantization", "file_room", "quantize_rows", "read_scheme", "scheme_arrays"]
 
 # Numbers of the engine's, and the dtype of an array that has the stored values.
 _KINDS = {
@@ -37,7 +42,7 @@ NOT_QUANTIZED = (0, 0, 0, 0, 0)
 
 
 class Quantization:
-    """A form of stored rows: the kind of values, what they are read as, and float32 scales.
+    """A scheme of stored rows: the kind of values, what they are read as, and float32 scales.
 
     ``per`` is ``"row"`` or ``"column"``, or ``""`` for kinds that have no scales. ``shape`` is the
     shape of one row as it is read.
@@ -62,12 +67,12 @@ class Quantization:
         return math.prod(self.shape)
 
     @property
-    def row(self) -> int:
+    def row_bytes(self) -> int:
         """Bytes of a row as it is read."""
         return KINDS[self.read_as].size * self.columns
 
     def words(self, device: int) -> tuple[int, int, int, int, int]:
-        """Returns the form as the engine reads it on a device, -1 for the CPU."""
+        """Returns the scheme as the engine reads it on a device, -1 for the CPU."""
         scales = self.scales_on(device)
         address = 0 if scales is None else scales._address
         by_column = int(self.per == "column")
@@ -119,7 +124,7 @@ def quantize_rows(
     progress: Progress = False,
     room: Callable[[str, tuple[int, ...]], Array] = Array._room,
 ) -> tuple[Array, Quantization]:
-    """Stores rows of floats on the CPU, a piece at a time, and returns them and their form.
+    """Stores rows of floats on the CPU, a piece at a time, and returns them and their scheme.
 
     ``room`` gives the memory of what is stored. ValueError for a value that has no place in the
     kind, TypeError for rows that are no floats.
@@ -148,27 +153,27 @@ def quantize_rows(
     return out, made
 
 
-def form_arrays(form: Quantization | None, name: str) -> dict[str, Array]:
-    """Returns what a graph file has beside the array of stored rows of that name."""
-    if form is None:
+def scheme_arrays(scheme: Quantization | None, name: str) -> dict[str, Array]:
+    """Returns what a graph file has for the array of stored rows of that name."""
+    if scheme is None:
         return {}
-    about = {field: getattr(form, field) for field in ("dtype", "per", "read_as", "shape")}
+    about = {field: getattr(scheme, field) for field in ("dtype", "per", "read_as", "shape")}
     found = {f"{name}.quantized": as_array(json.dumps(about).encode(), "quantized")}
-    if form.scales is not None:
-        found[f"{name}.scales"] = form.scales
+    if scheme.scales is not None:
+        found[f"{name}.scales"] = scheme.scales
     return found
 
 
-def read_form(arrays: Mapping[str, Array], name: str) -> Quantization | None:
-    """Returns the form of the stored rows of that name in a graph file; None where they are plain.
+def read_scheme(arrays: Mapping[str, Array], name: str) -> Quantization | None:
+    """Returns the scheme of stored rows of a graph file by their name; None of plain ones.
 
-    Raises ValueError for arrays that are no form of these rows.
+    Raises ValueError for arrays that are no scheme of these rows.
     """
     given = arrays.get(f"{name}.quantized")
     if given is None:
         return None
     stored, scales = arrays[name], arrays.get(f"{name}.scales")
-    about = f"{name}.quantized: expected the form of {stored.shape[0]} rows of {stored.dtype}"
+    about = f"{name}.quantized: expected the scheme of {stored.shape[0]} rows of {stored.dtype}"
     try:
         found = json.loads(bytes(given.tolist()))
         dtype, per, read_as = found["dtype"], found["per"], found["read_as"]
@@ -186,25 +191,45 @@ def read_form(arrays: Mapping[str, Array], name: str) -> Quantization | None:
     return Quantization(dtype, per, read_as, shape, scales)
 
 
+def file_room(folder: Path) -> Callable[[str, tuple[int, ...]], Array]:
+    """Returns a function that makes room in a file without a name, for more than there is memory.
+
+    The file goes with the array that has its pages.
+    """
+
+    def room(dtype: str, shape: tuple[int, ...]) -> Array:
+        size = math.prod(shape) * KINDS[dtype].size
+        if not size:
+            return Array._room(dtype, shape)
+        with TemporaryFile(dir=folder) as file:
+            # A page that has no place on the disk would end the process.
+            os.posix_fallocate(file.fileno(), 0, size)
+            pages = mmap(file.fileno(), size)
+        region = ArrayRegion(address_of(memoryview(pages)), dtype, shape, pages, False)
+        return Array._of_region(region)
+
+    return room
+
+
 class _Storing:
     """Rows on their way into fewer bits, a piece with each call of the engine."""
 
-    def __init__(self, values: Array, form: Quantization, out: Array) -> None:
+    def __init__(self, values: Array, scheme: Quantization, out: Array) -> None:
         self._values = values
-        self._form = form
+        self._form = scheme
         self._out = out
 
     def run(self, report: Callable[[int], object], greatest: bool = False) -> None:
         """Stores all rows, or finds the greatest sizes of columns."""
-        values, form = self._values, self._form
+        values, scheme = self._values, self._form
         count = len(values)
         row = values.nbytes // count if count else 0
         step = max(1, _CALL_BYTES // max(row, 1))
         out_row = self._out.nbytes // count if count else 0
         for first in range(0, count, step):
             rows = min(step, count - first)
-            words = list(form.words(-1))
-            if form.per == "row":
+            words = list(scheme.words(-1))
+            if scheme.per == "row":
                 words[4] += 4 * first
             target = 0 if greatest else self._out._address + first * out_row
             place = self._call(values._address + first * row, rows, words, target)
@@ -216,9 +241,9 @@ class _Storing:
         """Makes scales of the greatest sizes."""
         self._call(0, 0, list(self._form.words(-1)), 0)
 
-    def _call(self, address: int, rows: int, form: list[int], target: int) -> int:
+    def _call(self, address: int, count: int, scheme: list[int], target: int) -> int:
         bits, brain = 8 * KINDS[self._values.dtype].size, int(self._values.dtype == "bfloat16")
-        about = array("q", (address, bits, brain, rows, *form, target))
+        about = array("q", (address, bits, brain, count, *scheme, target))
         return int(library.call("Quantize", about.buffer_info()[0]))
 
     def _refuse(self, first: int, place: int) -> None:

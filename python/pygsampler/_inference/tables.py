@@ -53,7 +53,7 @@ class NodeTable:
             value = numpy.load(Path(value), mmap_mode="r", allow_pickle=False)
         if isinstance(value, Features):
             stays = value._where() >= 0 or value.stored_dtype != value.dtype
-            table = cls(value) if stays else cls(value._whole())
+            table = cls(value) if stays else cls(value._read_all())
         elif isinstance(value, torch.Tensor):
             table = cls(value.detach().contiguous())
         elif type(value).__module__.partition(".")[0] == "numpy":

@@ -75,7 +75,7 @@ class RowTable(NamedTuple):
         if place < 0 and x.stored_dtype != x.dtype:
             return cls.of_tensor(x.read(ids).reshape(len(ids), width)), None
         part = x._part(x._ids(ids, place))
-        if part.cache is None and part.form is None:
+        if part.cache is None and part.scheme is None:
             return cls(part.table, len(known), width, dtype, ids.device, known), ids
         rows = _room(cls(0, 0, width, dtype, ids.device, None), len(ids), width)
         gather_on_device(place, [part._replace(out=rows.data_ptr())])

@@ -98,7 +98,7 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
     def __getitem__(self, rows: Any) -> torch.Tensor:
         """The rows of ids, a tensor; or of a slice."""
         if isinstance(rows, slice):
-            shown: torch.Tensor = self.features._whole()[rows]
+            shown: torch.Tensor = self.features._read_all()[rows]
             return shown
         return read_many([(self.features, as_tensor(rows))], check=True)[0]
 

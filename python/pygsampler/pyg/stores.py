@@ -131,7 +131,7 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
             known = self._known(attr)
             if attr.index is None or (isinstance(attr.index, slice) and attr.index == slice(None)):
                 # All there is, as it is; torch copies what it cannot show.
-                made[place] = known._whole()
+                made[place] = known._read_all()
                 continue
             ids = _ids(attr.index, len(known))
             wanted[place] = self._near(known, attr, ids), ids

@@ -55,7 +55,7 @@ func TestDequantizeIsTheCPUs(t *testing.T) {
 					ids[i] = int32(random.IntN(rows))
 				}
 				want := make([]byte, rows*int(f.ReadBytes()))
-				quantized.Rows(&f, table, ids, want)
+				quantized.Read(&f, table, ids, want)
 				stored := make([]byte, 0, len(table))
 				for _, id := range ids {
 					stored = append(stored, table[int(id)*row:][:row]...)

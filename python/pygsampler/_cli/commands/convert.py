@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pygsampler._cli.progress import Progress
 
 FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
+QUANTIZED = ("float16", "bfloat16", "float8_e4m3", "int8", "int4")
 
 
 def _edge_types(
@@ -63,6 +65,18 @@ def _edge_types(
     help="To keep, as an array; may be repeated. RELATION:COLUMN is one of that relation alone.",
 )
 @click.option(
+    "--features",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="A file of NumPy's (.npy) with a row for each vertex, to keep as the array NAME; may be "
+    "repeated. pygsampler.Features.open(OUT, NAME) reads it.",
+)
+@click.option(
+    "--quantize",
+    type=click.Choice(QUANTIZED),
+    help="Store features in fewer bits; also those of a data set.",
+)
+@click.option(
     "--types",
     callback=_edge_types,
     metavar="TYPE,RELATION,TYPE",
@@ -94,6 +108,8 @@ def command(
     renumber: bool | None,
     dtype: str | None,
     edge_data: tuple[str, ...],
+    features: tuple[str, ...],
+    quantize: str | None,
     types: list[tuple[str, str, str]],
     relation: str | None,
     src_type: str | None,
@@ -134,12 +150,15 @@ def command(
     source: Any = sources[0] if len(sources) == 1 else list(sources)
     known = len(sources) == 1 and named_datasets.is_known(sources[0])
     _check_target(target, () if known else sources)
+    tables = _features_of(features, quantize, known, typed is not None)
     with Progress("converting", "B") as progress:
         if known:
-            _refuse({**given, "types": types or None, **of_types})
-            named_datasets.save(sources[0], root, target, progress)
+            _refuse({**given, "types": types or None, "features": features or None, **of_types})
+            named_datasets.save(sources[0], root, target, progress, quantize)
         elif typed is not None:
             _convert_types(typed, target, {**given, **of_types}, progress)
+        elif tables:
+            _convert_with_features(source, target, given, progress, tables, quantize)
         else:
             _convert(source, target, given, progress)
     seconds = time.perf_counter() - start
@@ -166,6 +185,58 @@ def command(
 
 def _column(text: str | None) -> str | int | None:
     return int(text) if text is not None and text.isdecimal() else text
+
+
+def _features_of(
+    given: tuple[str, ...], quantize: str | None, is_data_set: bool, has_types: bool
+) -> dict[str, Path]:
+    """The files of features by their names."""
+    if quantize is not None and not given and not is_data_set:
+        raise click.UsageError("--quantize: expected --features, whose rows it is for")
+    if given and has_types:
+        raise click.UsageError("--features: expected none for a graph with types")
+    found = {}
+    for text in given:
+        name, mark, file = text.partition("=")
+        path = Path(file)
+        if not name or not mark or path.suffix != ".npy" or not path.is_file():
+            raise click.UsageError(
+                f"--features: expected NAME=FILE with a file that is there and ends with .npy, "
+                f"got {text!r}"
+            )
+        found[name] = path
+    return found
+
+
+def _convert_with_features(
+    source: Any,
+    target: Path,
+    given: dict[str, Any],
+    progress: Progress,
+    tables: dict[str, Path],
+    quantize: str | None,
+) -> None:
+    """Writes a graph first, which says how many rows there are to be, then it with features."""
+    import numpy as np
+
+    from pygsampler import Features
+
+    with TemporaryDirectory(dir=target.parent, prefix=f".{target.stem}.") as folder:
+        graph_file = Path(folder) / "graph.pgs"
+        _convert(source, graph_file, given, progress)
+        arrays: dict[str, Any] = {}
+        with options.open_graph(str(graph_file)) as graph:
+            for name, path in tables.items():
+                features = Features.from_tensor(np.load(path, mmap_mode="r", allow_pickle=False))
+                if len(features) != graph.num_nodes:
+                    raise click.UsageError(
+                        f"--features {name}={path}: expected a row for each of {graph.num_nodes} "
+                        f"vertices, got {len(features)}; --num-nodes makes a graph of as many"
+                    )
+                if quantize is not None:
+                    features = features._quantize_in_file(quantize, Path(folder), True)
+                arrays[name] = features
+            graph.save(target, arrays={**graph.file_arrays, **arrays}, progress=progress)
 
 
 def _source_of_types(

@@ -141,7 +141,7 @@ func rowsBy[I int32 | int64](p *Part, ids []I, first int64) int64 {
 	}
 	out := p.Out[first*p.OutRow():]
 	if p.Form.Kind != 0 {
-		quantized.Rows(&p.Form, p.Table, ids, out)
+		quantized.Read(&p.Form, p.Table, ids, out)
 		return -1
 	}
 	switch aligned := uintptr(unsafe.Pointer(&p.Table[0])) | uintptr(unsafe.Pointer(&out[0])); {

@@ -45,7 +45,7 @@ type Form struct {
 func (f *Form) Check(row int64) error {
 	if f.Kind < Half || f.Kind > Int4 || f.To < ToFloat || f.To > ToBrain || f.Columns < 1 || f.Columns > 1<<40 ||
 		f.Bytes() != row || (f.Scales != 0) != (f.Kind >= E4M3) || f.Scales%4 != 0 {
-		return fmt.Errorf("quantized: %w: expected a kind, a dtype, columns and scales of rows of %d bytes, got %+v", request.ErrValue, row, *f)
+		return fmt.Errorf("%w: quantized: expected a kind, a dtype, columns and scales of rows of %d bytes, got %+v", request.ErrValue, row, *f)
 	}
 	return nil
 }
@@ -80,8 +80,8 @@ func (f *Form) words() C.struct_pgs_quantized {
 	return q
 }
 
-// Rows writes the rows of ids, each of which the table has, to out without gaps.
-func Rows[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
+// Read writes the rows of ids, each of which the table has, to out without gaps.
+func Read[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
 	if len(ids) == 0 {
 		return
 	}
@@ -120,7 +120,7 @@ func Store(f *Form, s *Source, out int64, crew csc.Crew) (int64, error) {
 		return 0, err
 	}
 	if s.Rows < 0 || s.Bits != 16 && s.Bits != 32 && s.Bits != 64 || s.Rows > 0 && s.Address == 0 || out == 0 && !f.ByColumn {
-		return 0, fmt.Errorf("quantized: %w: expected rows of floats at an address, got %+v", request.ErrValue, *s)
+		return 0, fmt.Errorf("%w: quantized: expected rows of floats at an address, got %+v", request.ErrValue, *s)
 	}
 	if out == 0 {
 		q := f.words()

@@ -40,7 +40,7 @@ func TestEveryCodeOfE4M3(t *testing.T) {
 		table[i], ids[i], scales[i] = byte(i), int32(i), 1
 	}
 	f := Form{Kind: E4M3, Columns: 1, Scales: address(scales)}
-	Rows(&f, table, ids, bytesOf(out))
+	Read(&f, table, ids, bytesOf(out))
 	for i, got := range out {
 		if want := e4m3(byte(i)); float64(got) != want && !(math.IsNaN(want) && math.Float32bits(got) == 0x7FFFFFFF) {
 			t.Errorf("code %#x: expected %v, got %v", i, want, got)
@@ -107,7 +107,7 @@ func TestBounds(t *testing.T) {
 					t.Fatal(at, err)
 				}
 				out := make([]float32, len(from))
-				Rows(&f, table, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, bytesOf(out))
+				Read(&f, table, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, bytesOf(out))
 				for i, x := range from {
 					scale := float64(scales[int64(i)/columns])
 					if byColumn {
@@ -148,7 +148,7 @@ func TestWhatCannotBeStored(t *testing.T) {
 			t.Errorf("kind %d, %v: expected %d, got %d, %v", c.kind, c.x, c.at, at, err)
 		}
 		if c.at < 0 {
-			Rows(&f, table, []int32{0, 1, 2, 3}, bytesOf(out))
+			Read(&f, table, []int32{0, 1, 2, 3}, bytesOf(out))
 			if got := out[5]; got != c.x && !(got != got && c.x != c.x) {
 				t.Errorf("kind %d: %v became %v", c.kind, c.x, got)
 			}
