@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
@@ -109,7 +110,7 @@ func claimNear[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) in
 // upper 16 of the key for the tag.
 type hashTable struct {
 	pages   *memory.Pages
-	entries []uint64 // key and number, in turns
+	entries []uint64 // key and number, in turns, each below the tag
 	shift   uint     // 64 - log2(number of entries)
 	tag     uint64   // 1..65535
 }
@@ -173,7 +174,30 @@ func (h *hashTable) find(v uint64) (slot int, found bool) {
 // enter gives the key at a free slot its number.
 func (h *hashTable) enter(slot int, key uint64, number int64) {
 	h.entries[slot] = h.tag<<keyBits | key
-	h.entries[slot+1] = uint64(number)
+	h.entries[slot+1] = h.tag<<keyBits | uint64(number)
+}
+
+// number is that of the key at a slot.
+func (h *hashTable) number(slot int) int64 { return int64(h.entries[slot+1] & (1<<keyBits - 1)) }
+
+// share is the slot of v, which is there then; other workers may enter vertices meanwhile. Its number has the tag once
+// one of them has stored it.
+func (h *hashTable) share(v uint64) (slot int) {
+	mask, tagged := len(h.entries)-1, h.tag<<keyBits|v
+	slot = int(v*0x9E3779B97F4A7C15>>h.shift) * 2
+	for {
+		key := atomic.LoadUint64(&h.entries[slot])
+		if key>>keyBits != h.tag {
+			if atomic.CompareAndSwapUint64(&h.entries[slot], key, tagged) {
+				return slot
+			}
+			continue
+		}
+		if key == tagged {
+			return slot
+		}
+		slot = (slot + 2) & mask
+	}
 }
 
 // claimHashed is claimDirect over the table.
@@ -185,7 +209,7 @@ func claimHashed[I csc.Index](h *hashTable, ids, nodes []I, n int64) int64 {
 			nodes[n] = v
 			n++
 		}
-		ids[k] = I(h.entries[slot+1])
+		ids[k] = I(h.number(slot))
 	}
 	return n
 }
