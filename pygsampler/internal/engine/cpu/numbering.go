@@ -155,10 +155,25 @@ func (h *hashTable) reserve(count, n int64, key func(i int64) uint64) error {
 	return nil
 }
 
+// home is where v stands in an empty table.
+func (h *hashTable) home(v uint64) int { return int(v*0x9E3779B97F4A7C15>>h.shift) * 2 }
+
+// homes are those of the first of ids, which are asked for.
+func homes[I csc.Index](h *hashTable, ids []I, slots *[ahead]int64) []int64 {
+	ids = ids[:min(ahead, len(ids))]
+	for k, v := range ids {
+		slots[k] = int64(h.home(uint64(v)))
+	}
+	prefetch.At(h.entries, slots[:len(ids)])
+	return slots[:len(ids)]
+}
+
 // find is the slot of v, and whether v stands there already.
-func (h *hashTable) find(v uint64) (slot int, found bool) {
+func (h *hashTable) find(v uint64) (slot int, found bool) { return h.findFrom(h.home(v), v) }
+
+// findFrom is find for one whose home is known.
+func (h *hashTable) findFrom(slot int, v uint64) (_ int, found bool) {
 	mask := len(h.entries) - 1
-	slot = int(v*0x9E3779B97F4A7C15>>h.shift) * 2
 	for {
 		key := h.entries[slot]
 		if key>>keyBits != h.tag {
@@ -180,11 +195,10 @@ func (h *hashTable) enter(slot int, key uint64, number int64) {
 // number is that of the key at a slot.
 func (h *hashTable) number(slot int) int64 { return int64(h.entries[slot+1] & (1<<keyBits - 1)) }
 
-// share is the slot of v, which is there then; other workers may enter vertices meanwhile. Its number has the tag once
-// one of them has stored it.
-func (h *hashTable) share(v uint64) (slot int) {
+// share is the slot of v, of which the home is given, and v is there then; other workers may enter nodes meanwhile. Its number
+// has the tag once one of them has stored it.
+func (h *hashTable) share(slot int, v uint64) int {
 	mask, tagged := len(h.entries)-1, h.tag<<keyBits|v
-	slot = int(v*0x9E3779B97F4A7C15>>h.shift) * 2
 	for {
 		key := atomic.LoadUint64(&h.entries[slot])
 		if key>>keyBits != h.tag {
@@ -202,14 +216,21 @@ func (h *hashTable) share(v uint64) (slot int) {
 
 // claimHashed is claimDirect over the table.
 func claimHashed[I csc.Index](h *hashTable, ids, nodes []I, n int64) int64 {
-	for k, v := range ids {
-		slot, found := h.find(uint64(v))
-		if !found {
-			h.enter(slot, uint64(v), n)
-			nodes[n] = v
-			n++
+	var slots [2][ahead]int64
+	next := homes(h, ids, &slots[0])
+	for lo := 0; lo < len(ids); lo += ahead {
+		now := next
+		next = homes(h, ids[min(lo+ahead, len(ids)):], &slots[(lo/ahead+1)%2])
+		for k, home := range now {
+			v := ids[lo+k]
+			slot, found := h.findFrom(int(home), uint64(v))
+			if !found {
+				h.enter(slot, uint64(v), n)
+				nodes[n] = v
+				n++
+			}
+			ids[lo+k] = I(h.number(slot))
 		}
-		ids[k] = I(h.number(slot))
 	}
 	return n
 }

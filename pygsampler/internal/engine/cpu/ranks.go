@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -51,9 +52,11 @@ type ranked[I csc.Index] struct {
 	nodes  []I   // by number, with one more than used, as claimDirect has it
 	n      int64 // how many have numbers
 	// Of the round:
-	edges  int64
-	found  int64
-	places []int32 // by rank: the number of the node that has the rank, counted from n
+	edges int64
+	found int64
+	// By rank: the rank itself where it is its node's, else a lower rank of the same node. Then numbers take the place of
+	// the ranks of nodes, as ^number, counted from n.
+	places []int32
 }
 
 // room is how many ranks fit beside the numbers.
@@ -150,7 +153,7 @@ func (a *rankedTiles[I]) numberRound(t *team, stop *atomic.Bool, r *rankScratch,
 		a.draw(w, i)
 		a.list(i).mark(a.ids(i), r.firsts[i])
 	}) || !phase(func(_ int, i int64) {
-		r.won[i] = a.list(i).settle(a.ids(i), r.firsts[i])
+		r.won[i] = a.list(i).count(r.firsts[i], len(a.ids(i)))
 	}) {
 		return err
 	}
@@ -160,9 +163,9 @@ func (a *rankedTiles[I]) numberRound(t *team, stop *atomic.Bool, r *rankScratch,
 		l.found += r.won[i]
 	}
 	if !phase(func(_ int, i int64) {
-		a.list(i).enter(a.ids(i), r.firsts[i], r.won[i], r.before[i], a.last && hi == a.count)
+		a.list(i).enter(a.ids(i), r.firsts[i], r.before[i], a.last && hi == a.count)
 	}) || !phase(func(_ int, i int64) {
-		a.list(i).resolve(a.ids(i))
+		a.list(i).resolve(a.ids(i), r.firsts[i])
 	}) {
 		return err
 	}
@@ -172,52 +175,69 @@ func (a *rankedTiles[I]) numberRound(t *team, stop *atomic.Bool, r *rankScratch,
 	return nil
 }
 
-// mark gives nodes that have no number the least of their ranks, which are those from first on.
+// mark gives nodes that have no number the least of their ranks, which are those from first on. Ids become numbers where
+// these are known.
 func (l *ranked[I]) mark(ids []I, first int64) {
 	switch l.by {
 	case narrowMap:
-		markDirect(l.narrow, ids, uint32(l.n+first))
+		markDirect(l.narrow, ids, l.places, uint32(l.n), first)
 	case wideMap:
-		markDirect(l.wide, ids, uint64(l.n+first))
+		markDirect(l.wide, ids, l.places, uint64(l.n), first)
 	default:
-		markHashed(l.table, ids, uint64(l.n+first))
+		markHashed(l.table, ids, l.places, uint64(l.n), first)
 	}
 }
 
-// settle replaces ids by their numbers where they have one, and by ^rank where a place before has the rank of the node.
-// The others have their own rank: they stay, and places says where they are. It returns how many they are.
-func (l *ranked[I]) settle(ids []I, first int64) int64 {
-	places := l.places[first : first+int64(len(ids))]
-	switch l.by {
-	case narrowMap:
-		return settleDirect(l.narrow, ids, places, l.n, first)
-	case wideMap:
-		return settleDirect(l.wide, ids, places, l.n, first)
+// count says how many nodes have a rank of a tile's, which are so many from first on.
+func (l *ranked[I]) count(first int64, size int) (won int64) {
+	for k, place := range l.places[first : first+int64(size)] {
+		mine := int64(0)
+		if place == int32(first)+int32(k) {
+			mine = 1
+		}
+		won += mine
 	}
-	return settleHashed(l.table, ids, places, l.n, first)
+	return won
 }
 
 // enter numbers the nodes that have ranks of a tile; before is how many have ranks of tiles before. After the last round the
 // map is left with ranks.
-func (l *ranked[I]) enter(ids []I, first, won, before int64, last bool) {
+func (l *ranked[I]) enter(ids []I, first, before int64, last bool) {
 	places := l.places[first : first+int64(len(ids))]
-	nodes := l.nodes[l.n+before : l.n+before+won]
-	// From the last on: a number is written behind all places that are still to be read.
-	for k := won - 1; k >= 0; k-- {
-		at := places[k]
-		places[at] = int32(before + k)
-		nodes[k] = ids[at]
-		ids[at] = I(l.n + before + k)
+	var mine [ahead]int32
+	for lo := 0; lo < len(ids); lo += ahead {
+		now := places[lo:min(lo+ahead, len(ids))]
+		// Half of all places are nodes' ranks in no order: a branch there would be mispredicted.
+		won := 0
+		for k, place := range now {
+			mine[won&(ahead-1)] = int32(k)
+			one := 0
+			if place == int32(first)+int32(lo+k) {
+				one = 1
+			}
+			won += one
+		}
+		number := l.n + before
+		nodes := l.nodes[number : number+int64(won)]
+		for j, k := range mine[:won] {
+			nodes[j] = ids[lo+int(k)]
+			ids[lo+int(k)] = I(number + int64(j))
+			now[k] = ^int32(before + int64(j))
+		}
+		before += int64(won)
+		if !last {
+			l.store(nodes, number)
+		}
 	}
-	if last {
-		return
-	}
-	number := l.n + before
+}
+
+// store has the map know nodes by their numbers, which are those from one on.
+func (l *ranked[I]) store(nodes []I, number int64) {
 	switch l.by {
 	case narrowMap:
-		enterDirect(l.narrow, nodes, uint32(number))
+		storeDirect(l.narrow, nodes, uint32(number))
 	case wideMap:
-		enterDirect(l.wide, nodes, uint64(number))
+		storeDirect(l.wide, nodes, uint64(number))
 	default:
 		for k, v := range nodes {
 			slot, _ := l.table.find(uint64(v))
@@ -226,13 +246,17 @@ func (l *ranked[I]) enter(ids []I, first, won, before int64, last bool) {
 	}
 }
 
-// resolve replaces ^rank by the number of the node that has the rank.
-func (l *ranked[I]) resolve(ids []I) {
+// resolve numbers the neighbors that are the same nodes as others with lower ranks.
+func (l *ranked[I]) resolve(ids []I, first int64) {
 	places, n := l.places, l.n
-	for k, id := range ids {
-		if id < 0 {
-			ids[k] = I(n + int64(places[^id]))
+	for k, place := range places[first : first+int64(len(ids))] {
+		if place < 0 {
+			continue
 		}
+		for place >= 0 {
+			place = places[place]
+		}
+		ids[k] = I(n + int64(^place))
 	}
 }
 
@@ -244,67 +268,78 @@ func load[W word](at *W) W {
 	return W(atomic.LoadUint64((*uint64)(unsafe.Pointer(at))))
 }
 
-// lower stores a rank below a tag, unless there is a lower number below it.
-func lower[W word](at *W, tag, rank W) {
+// exchange stores a word where there is still the old one.
+func exchange[W word](at *W, old, word W) bool {
+	if unsafe.Sizeof(*at) == 4 {
+		return atomic.CompareAndSwapUint32((*uint32)(unsafe.Pointer(at)), uint32(old), uint32(word))
+	}
+	return atomic.CompareAndSwapUint64((*uint64)(unsafe.Pointer(at)), uint64(old), uint64(word))
+}
+
+// known is the place of a neighbor that had a number before the round.
+const known = math.MinInt32
+
+// replace gives the node whose word it is the given rank, unless it has a lower one by now. Places has the rank that the
+// node has been found with then, or the given one; a rank that the given one replaces gets it for its place. So places lead
+// from every rank to lower ones of the same node, up to its least.
+func replace[W word](at *W, tag, limit, n W, rank int64, places []int32) {
 	for {
 		old := load(at)
-		// What has another tag differs by more than any rank.
-		if old^tag <= rank {
+		number := old ^ tag
+		if number < n+W(rank) {
+			places[rank] = int32(number - n)
 			return
 		}
-		if unsafe.Sizeof(*at) == 4 {
-			if atomic.CompareAndSwapUint32((*uint32)(unsafe.Pointer(at)), uint32(old), uint32(tag|rank)) {
-				return
+		// The exchange shows it to those who replace this rank.
+		places[rank] = int32(rank)
+		if exchange(at, old, tag|(n+W(rank))) {
+			if number < limit {
+				places[number-n] = int32(rank)
 			}
-		} else if atomic.CompareAndSwapUint64((*uint64)(unsafe.Pointer(at)), uint64(old), uint64(tag|rank)) {
 			return
 		}
 	}
 }
 
-func markDirect[I csc.Index, W word](d *directMap[W], ids []I, rank W) {
-	words, tag := d.words, d.tag
-	prefetch.At(words, ids[:min(ahead, len(ids))])
-	for len(ids) > 0 {
-		now := min(ahead, len(ids))
-		prefetch.At(words, ids[now:min(now+ahead, len(ids))])
-		for k, v := range ids[:now] {
-			lower(&words[v], tag, rank+W(k))
-		}
-		ids, rank = ids[now:], rank+W(now)
-	}
-}
-
-func settleDirect[I csc.Index, W word](d *directMap[W], ids []I, places []int32, n, first int64) (won int64) {
-	words, tag := d.words, d.tag
+// markDirect takes two loops for some ids at a time: exchanges wait for all that is before them, and the first, without
+// any, has no branches that would be mispredicted.
+func markDirect[I csc.Index, W word](d *directMap[W], ids []I, places []int32, n W, first int64) {
+	words, tag, limit := d.words, d.tag, d.limit
+	var open [ahead]uint8
 	prefetch.At(words, ids[:min(ahead, len(ids))])
 	for lo := 0; lo < len(ids); lo += ahead {
 		hi := min(lo+ahead, len(ids))
 		prefetch.At(words, ids[hi:min(hi+ahead, len(ids))])
-		for k := lo; k < hi; k++ {
-			v := ids[k]
-			number := int64(words[v]^tag) - n
-			result := I(number + n)
-			if number >= 0 {
-				result = ^I(number)
+		now, rank := ids[lo:hi], first+int64(lo)
+		mine := places[rank : rank+int64(len(now))]
+		count := 0
+		for k, v := range now {
+			number := load(&words[v]) ^ tag
+			place := int32(number - n)
+			if number < n {
+				place = known
 			}
-			mine := int64(0)
-			if number == first+int64(k) {
-				mine = 1
+			mine[k] = place
+			result := v
+			if number < n {
+				result = I(number)
 			}
-			if mine != 0 {
-				result = v
+			ids[lo+k] = result
+			open[count&(ahead-1)] = uint8(k)
+			one := 0
+			if number > n+W(rank)+W(k) {
+				one = 1
 			}
-			places[won] = int32(k)
-			ids[k] = result
-			won += mine
+			count += one
+		}
+		for _, k := range open[:count] {
+			replace(&words[now[k]], tag, limit, n, rank+int64(k), places)
 		}
 	}
-	return won
 }
 
-// enterDirect writes the numbers of nodes, which are those from one on.
-func enterDirect[I csc.Index, W word](d *directMap[W], nodes []I, number W) {
+// storeDirect writes the numbers of nodes, which are those from one on.
+func storeDirect[I csc.Index, W word](d *directMap[W], nodes []I, number W) {
 	words, tag := d.words, d.tag
 	prefetch.At(words, nodes)
 	for k, v := range nodes {
@@ -313,25 +348,21 @@ func enterDirect[I csc.Index, W word](d *directMap[W], nodes []I, number W) {
 }
 
 // markHashed is markDirect over the table, which has room for all ids.
-func markHashed[I csc.Index](h *hashTable, ids []I, rank uint64) {
-	for k, v := range ids {
-		slot := h.share(uint64(v))
-		lower(&h.entries[slot+1], h.tag<<keyBits, rank+uint64(k))
-	}
-}
-
-func settleHashed[I csc.Index](h *hashTable, ids []I, places []int32, n, first int64) (won int64) {
-	for k, v := range ids {
-		slot, _ := h.find(uint64(v))
-		switch number := h.number(slot) - n; {
-		case number < 0:
-			ids[k] = I(number + n)
-		case number == first+int64(k):
-			places[won] = int32(k)
-			won++
-		default:
-			ids[k] = ^I(number)
+func markHashed[I csc.Index](h *hashTable, ids []I, places []int32, n uint64, first int64) {
+	tag, limit := h.tag<<keyBits, uint64(1)<<keyBits
+	var slots [2][ahead]int64
+	next := homes(h, ids, &slots[0])
+	for lo := 0; lo < len(ids); lo += ahead {
+		now := next
+		next = homes(h, ids[min(lo+ahead, len(ids)):], &slots[(lo/ahead+1)%2])
+		for k, slot := range now {
+			at := &h.entries[h.share(int(slot), uint64(ids[lo+k]))+1]
+			rank := first + int64(lo+k)
+			if number := load(at) ^ tag; number < n {
+				ids[lo+k], places[rank] = I(number), known
+				continue
+			}
+			replace(at, tag, limit, n, rank, places)
 		}
 	}
-	return won
 }
