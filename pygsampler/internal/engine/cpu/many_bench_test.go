@@ -3,7 +3,9 @@ package cpu
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -62,4 +64,50 @@ func minorFaults() int64 {
 		panic(err)
 	}
 	return used.Minflt
+}
+
+// BenchmarkManyBatches is such batches, several at a time with one worker each, as a loader has them: per batch, what the
+// processors spent, page faults, objects of Go's heap and its collections.
+func BenchmarkManyBatches(b *testing.B) {
+	g := powerLaw(b, 2_449_029, 61_859_140)
+	for _, flight := range []int{1, 2, 16, 20} {
+		b.Run(fmt.Sprint(flight), func(b *testing.B) {
+			sample := func(batches int64) {
+				var next atomic.Int64
+				var over sync.WaitGroup
+				for range flight {
+					over.Go(func() {
+						var stop atomic.Bool
+						seeds := make([]int64, 1024)
+						for n := next.Add(1); n <= batches; n = next.Add(1) {
+							draw := rand.New(rand.NewPCG(3, uint64(n)))
+							for i := range seeds {
+								seeds[i] = draw.Int64N(g.NumNodes)
+							}
+							r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{15, 10, 5}}}}
+							r.Batch = request.Batch{Seeds: csc.Array{Bits: 64, I64: seeds}, Number: uint64(n)}
+							m, err := Sample(&r, idle(0), &stop)
+							if err != nil {
+								panic(err)
+							}
+							m.Release()
+						}
+					})
+				}
+				over.Wait()
+			}
+			sample(2 * int64(flight)) // maps and pools fill
+			var stats [2]runtime.MemStats
+			runtime.ReadMemStats(&stats[0])
+			before, start := minorFaults(), processTime()
+			b.ResetTimer()
+			sample(int64(b.N))
+			spent := processTime() - start
+			runtime.ReadMemStats(&stats[1])
+			b.ReportMetric(spent.Seconds()*1e3/float64(b.N), "ms-cpu/batch")
+			b.ReportMetric(float64(minorFaults()-before)/float64(b.N), "faults/batch")
+			b.ReportMetric(float64(stats[1].Mallocs-stats[0].Mallocs)/float64(b.N), "objects/batch")
+			b.ReportMetric(float64(stats[1].NumGC-stats[0].NumGC), "collections")
+		})
+	}
 }

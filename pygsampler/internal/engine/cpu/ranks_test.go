@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/deadline"
 )
@@ -183,6 +186,47 @@ func TestManyWorkersSampleAsOne(t *testing.T) {
 							t.Fatalf("%d bits, %v, %+v, limit %d: %d workers sample another batch than one", bits, fanouts, options, mapBytes, 1+extra)
 						}
 					}
+				}
+			}
+		}
+	}
+}
+
+// Batches of a heterogeneous graph, too, in which several relations lead from one node type.
+func TestManyWorkersSampleHeteroAsOne(t *testing.T) {
+	const n = 20_000
+	for _, bits := range []int{32, 64} {
+		g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: n}, {Name: "b", Nodes: n}}}}
+		for i, ends := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 0}} {
+			g.Add(csc.EdgeType{Src: ends[0], Dst: ends[1], Salt: uint64(i)}, csctest.Graph(hubs(n, uint64(i)), n, bits, 64, i == 2))
+		}
+		draw := rand.New(rand.NewPCG(5, 6))
+		seeds := []int64{7, 7}
+		for range 1100 {
+			seeds = append(seeds, draw.Int64N(n))
+		}
+		for variant := range 16 {
+			r := &HeteroRequest{
+				Graph: g, Fanouts: [][]int64{{3, 4}, {0, 5}, {4, 0}, {5, 2}}, Seeds: []int64{1000, 102}, Replace: variant&1 != 0, OnlyNew: variant&2 != 0,
+				Disjoint: variant&12 == 12, EdgeWeights: variant&4 != 0, MapBytes: int64(variant & 8 / 8), Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, bits)},
+			}
+			if variant == 4 {
+				r.Fanouts[1][1] = -1
+			}
+			var words []int64
+			var arrays [][]int64
+			for _, extra := range []idle{0, 3, 15} {
+				var stop atomic.Bool
+				m, err := SampleHetero(r, extra, &stop)
+				if err != nil {
+					t.Fatal(err)
+				}
+				gotWords, got := batchtest.Arrays(m, batch.Layout{Hops: 2, Types: 2, Relations: 4})
+				m.Release()
+				if extra == 0 {
+					words, arrays = gotWords, got
+				} else if !slices.Equal(gotWords, words) || !slices.EqualFunc(got, arrays, slices.Equal[[]int64]) {
+					t.Fatalf("%d bits, variant %d: %d workers sample another batch than one", bits, variant, 1+extra)
 				}
 			}
 		}
