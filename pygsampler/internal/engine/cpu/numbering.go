@@ -214,8 +214,24 @@ func (h *hashTable) share(slot int, v uint64) int {
 	}
 }
 
+// largeTable is from how many bytes on the table's entries are asked for before they are read: an id of 420,000 takes an
+// eighth less time then, and one of 5,000 would take a fifth more.
+const largeTable = 8 << 20
+
 // claimHashed is claimDirect over the table.
 func claimHashed[I csc.Index](h *hashTable, ids, nodes []I, n int64) int64 {
+	if len(h.entries)*8 < largeTable {
+		for k, v := range ids {
+			slot, found := h.find(uint64(v))
+			if !found {
+				h.enter(slot, uint64(v), n)
+				nodes[n] = v
+				n++
+			}
+			ids[k] = I(h.number(slot))
+		}
+		return n
+	}
 	var slots [2][ahead]int64
 	next := homes(h, ids, &slots[0])
 	for lo := 0; lo < len(ids); lo += ahead {
