@@ -66,6 +66,10 @@ func TestRanksAreClaimsInOrder(t *testing.T) {
 						case wideMap:
 							err = l.wide.begin(nodes, uint64(k.limit))
 						default:
+							if l.table.entries == nil {
+								// On Go's heap: the race detector does not see what orders reads and writes elsewhere.
+								l.table.entries, l.table.shift = make([]uint64, 2<<13), 64-13
+							}
 							l.table.begin()
 							err = l.table.reserve(nodes, 0, nil)
 						}
@@ -123,9 +127,6 @@ func TestRanksAreClaimsInOrder(t *testing.T) {
 						for _, l := range []*ranked[int32]{&ranks[i].ranked, &claims[i].ranked} {
 							l.narrow.free()
 							l.wide.free()
-							if l.table.pages != nil {
-								l.table.pages.Free()
-							}
 						}
 					}
 				})
@@ -163,6 +164,10 @@ func hubs(n int64, seed uint64) [][]int64 {
 // Batches of many workers, some of whose hops are numbered by rank, are those of one.
 func TestManyWorkersSampleAsOne(t *testing.T) {
 	const n = 20_000
+	all := [][]int64{{5, 5, 5}, {4, -1}, {3, 0, 12}, {1500, 3}}
+	if testing.Short() { // under the race detector, which does not see the maps and the batches
+		all = all[:1]
+	}
 	for _, bits := range []int{32, 64} {
 		g := csctest.Graph(hubs(n, uint64(bits)), n+2, bits, 96-bits, bits == 64)
 		draw := rand.New(rand.NewPCG(5, 6))
@@ -170,7 +175,7 @@ func TestManyWorkersSampleAsOne(t *testing.T) {
 		for range 1200 {
 			seeds = append(seeds, draw.Int64N(n), draw.Int64N(40))
 		}
-		for _, fanouts := range [][]int64{{5, 5, 5}, {4, -1}, {3, 0, 12}, {1500, 3}} {
+		for _, fanouts := range all {
 			for _, options := range []request.Hops{{}, {Replace: true}, {OnlyNew: true}, {Disjoint: true}} {
 				if options.Replace && slices.Min(fanouts) < 0 {
 					continue
