@@ -196,10 +196,11 @@ func (h *hashTable) enter(slot int, key uint64, number int64) {
 func (h *hashTable) number(slot int) int64 { return int64(h.entries[slot+1] & (1<<keyBits - 1)) }
 
 // share is the slot of v, of which the home is given, and v is there then; other workers may enter nodes meanwhile. Its number
-// has the tag once one of them has stored it.
+// has the tag once one of them has stored it. Where somebody has changed the graph's arrays there may be no room: claims find that
+// by their list of nodes, of which nothing is known here.
 func (h *hashTable) share(slot int, v uint64) int {
 	mask, tagged := len(h.entries)-1, h.tag<<keyBits|v
-	for {
+	for last := (slot - 2) & mask; ; {
 		key := atomic.LoadUint64(&h.entries[slot])
 		if key>>keyBits != h.tag {
 			if atomic.CompareAndSwapUint64(&h.entries[slot], key, tagged) {
@@ -209,6 +210,9 @@ func (h *hashTable) share(slot int, v uint64) int {
 		}
 		if key == tagged {
 			return slot
+		}
+		if slot == last {
+			panic("more nodes than the graph has")
 		}
 		slot = (slot + 2) & mask
 	}

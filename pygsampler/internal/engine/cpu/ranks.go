@@ -12,8 +12,8 @@ import (
 
 // Many workers number the neighbors of a hop by rank, which is a neighbor's place in the hop's list: every new node gets the
 // least rank at which it occurs, whoever comes first, and the nodes that have one are numbered in the order of ranks. These
-// are the numbers that claims in order give. The list is read four times instead of once, so that few workers are
-// faster by claims in order.
+// are the numbers that claims in order give. The list is read four times instead of once, so that few workers are faster by
+// claims in order.
 
 const (
 	// rankedWorkers is from how many workers on ranks are faster: draws take about as long as claims, which two workers
@@ -51,7 +51,7 @@ type ranked[I csc.Index] struct {
 	table  *hashTable
 	nodes  []I   // by number, with one more than used, as claimDirect has it
 	n      int64 // how many have numbers
-	// Of the round:
+	// In the round:
 	edges int64
 	found int64
 	// By rank: the rank itself where it is its node's, else a lower rank of the same node. Then numbers take the place of

@@ -197,7 +197,7 @@ func TestManyWorkersSampleAsOne(t *testing.T) {
 	}
 }
 
-// Batches of a heterogeneous graph, too, in which several relations lead from one node type.
+// Batches of many workers from a heterogeneous graph, in which several relations lead from one node type, are those of one.
 func TestManyWorkersSampleHeteroAsOne(t *testing.T) {
 	const n = 20_000
 	for _, bits := range []int{32, 64} {
@@ -249,11 +249,17 @@ func TestStoppedAndDamagedRanks(t *testing.T) {
 			damaged.Indices.I64[i] = 1 << 40
 		}
 	}
+	// More nodes than a table of all nodes has room for.
+	strange := csctest.Graph(hubs(n, 1), n, 64, 64, false)
+	for i := range strange.Indices.I64 {
+		strange.Indices.I64[i] = int64(i) + 1<<40
+	}
 	draw := rand.New(rand.NewPCG(5, 6))
 	seeds := make([]int64, 4000)
 	for i := range seeds {
 		seeds[i] = draw.Int64N(n)
 	}
+	seeds[0] = 7
 	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(seeds, 64)}}}
 	want := sample(t, &r, idle(0))
 	for round := range 30 {
@@ -269,12 +275,16 @@ func TestStoppedAndDamagedRanks(t *testing.T) {
 			} else if err != request.ErrCancelled {
 				t.Fatal(err)
 			}
-			bad := r
-			bad.Relation = damaged
 			var never atomic.Bool
-			if m, err := Sample(&bad, idle(5), &never); err == nil {
-				m.Release()
-				t.Fatal("no error")
+			for _, bad := range []Request{
+				{Relation: damaged, Request: r.Request},
+				{Relation: strange, MapBytes: 1, Request: request.Request{Hops: request.Hops{Fanouts: []int64{-1, -1}}, Batch: r.Batch}},
+			} {
+				m, err := Sample(&bad, idle(5), &never)
+				if err == nil {
+					m.Release()
+					t.Fatal("no error")
+				}
 			}
 			if !sample(t, &r, idle(5)).Equal(want) {
 				t.Fatal("another batch after one that ended early")
