@@ -143,7 +143,7 @@ func (t *disjointMap[I]) claimFrom(rows *disjointMap[I], h *hashTable, b block[I
 				}
 				n++
 			}
-			ids[k] = I(h.entries[slot+1])
+			ids[k] = I(h.number(slot))
 		}
 	}
 	return n

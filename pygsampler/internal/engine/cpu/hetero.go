@@ -89,6 +89,7 @@ type heteroScratch struct {
 	here      []*NodeMap // likewise: which rows are here, of those that lie elsewhere
 	tiles     []tile
 	drawn     []int32
+	ranks     rankScratch
 	crewScratch
 }
 
@@ -139,6 +140,7 @@ func trimHetero() {
 	heteroShelf.Lock()
 	defer heteroShelf.Unlock()
 	for _, s := range heteroShelf.free {
+		s.ranks.free()
 		for _, k := range s.nodeTypes {
 			k.lists.free()
 			k.numbers.Free()
@@ -396,12 +398,18 @@ func (s *heteroBatch[I]) hop(hop int) error {
 	}
 	streams := rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), rng.Neighbors)
 	tiles := s.tiles
-	s.drawn = sized(s.drawn, int64(len(tiles)))
-	err := s.team.pipeline(s.drawn, s.stop, func(w int, i int64) {
+	draw := func(w int, i int64) {
 		t := &tiles[i]
 		r := &s.rels[t.relation]
 		r.from.draw(s.workers[w], streams, r.dst.frontier(), t.lo, t.hi, t.first, hop, r.block)
-	}, func(i int64) { s.claim(&tiles[i]) })
+	}
+	var err error
+	if !s.Disjoint && s.team.byRank(s.edges()) {
+		err = s.drawRanked(hop, draw)
+	} else {
+		s.drawn = sized(s.drawn, int64(len(tiles)))
+		err = s.team.pipeline(s.drawn, s.stop, draw, func(i int64) { s.claim(&tiles[i]) })
+	}
 	if err != nil {
 		return err
 	}
@@ -410,6 +418,39 @@ func (s *heteroBatch[I]) hop(hop int) error {
 	}
 	s.tell(hop)
 	return nil
+}
+
+// edges is how many the hop has.
+func (s *heteroBatch[I]) edges() (n int64) {
+	for i := range s.rels {
+		n += s.rels[i].edges
+	}
+	return n
+}
+
+// drawRanked draws the tiles of a hop, and numbers their neighbors by rank.
+func (s *heteroBatch[I]) drawRanked(hop int, draw func(worker int, tile int64)) error {
+	lists := make([]ranked[I], len(s.nodeTypes))
+	tiles := rankedTiles[I]{
+		count: int64(len(s.tiles)), last: hop == s.hops-1, draw: draw,
+		list: func(i int64) *ranked[I] { return &lists[s.Graph.EdgeTypes[s.tiles[i].relation].Src] },
+		size: func(i int64) int64 { return s.tiles[i].edges },
+		ids: func(i int64) []I {
+			t := &s.tiles[i]
+			return s.rels[t.relation].block.indices[t.first : t.first+t.edges]
+		},
+	}
+	for i := range lists {
+		k := &s.nodeTypes[i]
+		m := &k.numbers
+		lists[i] = ranked[I]{by: m.by, narrow: &m.narrow, wide: &m.wide, table: &m.table, nodes: k.vertices, n: k.n}
+		tiles.lists = append(tiles.lists, &lists[i])
+	}
+	err := tiles.number(s.team, s.stop, &s.ranks)
+	for i := range lists {
+		s.nodeTypes[i].n = lists[i].n
+	}
+	return err
 }
 
 // advance says which vertices the next hop expands.

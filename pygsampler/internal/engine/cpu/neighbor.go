@@ -292,14 +292,11 @@ func (s *sampling[I]) hop(hop int) error {
 		return err
 	}
 	frontier = s.nodes()[first : first+rows]
-	err = s.drawRows(frontier, hop, block, func(t int64) {
-		if s.trees != nil {
-			lo, hi := t*tileRows, min((t+1)*tileRows, rows)
-			s.n = s.trees.claim(&s.table, block, s.Times, lo, hi, s.offsets[t+1], s.n)
-			return
-		}
-		s.claim(block.indices[s.offsets[t]:s.offsets[t+1]])
-	})
+	if s.trees == nil && s.team.byRank(edges) {
+		err = s.drawRanked(frontier, hop, block)
+	} else {
+		err = s.drawClaimed(frontier, hop, block)
+	}
 	if err != nil {
 		return err
 	}
@@ -307,6 +304,39 @@ func (s *sampling[I]) hop(hop int) error {
 	s.out.Set(s.out.Block(depth-1-hop, 0)+batch.BlockNumSrc, s.n)
 	s.out.Set(s.out.Count(0, hop+1), s.n)
 	return nil
+}
+
+// drawClaimed draws the rows of a hop, and numbers their neighbors tile by tile.
+func (s *sampling[I]) drawClaimed(frontier []I, hop int, block block[I]) error {
+	rows := int64(len(frontier))
+	return s.drawRows(frontier, hop, block, func(t int64) {
+		if s.trees != nil {
+			lo, hi := t*tileRows, min((t+1)*tileRows, rows)
+			s.n = s.trees.claim(&s.table, block, s.Times, lo, hi, s.offsets[t+1], s.n)
+			return
+		}
+		s.claim(block.indices[s.offsets[t]:s.offsets[t+1]])
+	})
+}
+
+// drawRanked is drawClaimed with numbers by rank.
+func (s *sampling[I]) drawRanked(frontier []I, hop int, block block[I]) error {
+	list := &ranked[I]{
+		by: s.numbers, narrow: &s.narrow, wide: &s.wide, table: &s.table, nodes: s.nodes(), n: s.n,
+	}
+	tiles := rankedTiles[I]{
+		count: int64(len(s.offsets) - 1), lists: []*ranked[I]{list}, last: hop == len(s.Fanouts)-1,
+		list: func(int64) *ranked[I] { return list },
+		size: func(t int64) int64 { return s.offsets[t+1] - s.offsets[t] },
+		ids:  func(t int64) []I { return block.indices[s.offsets[t]:s.offsets[t+1]] },
+		draw: s.drawTile(frontier, hop, block),
+	}
+	err := tiles.number(s.team, s.stop, &s.ranks)
+	s.n = list.n
+	if err == nil && s.stop.Load() {
+		err = request.ErrCancelled
+	}
+	return err
 }
 
 // countRows counts the rows of a hop, tile by tile, and says how many edges it takes.
@@ -341,7 +371,16 @@ func (s *sampling[I]) countRows(frontier []I, hop int) (edges int64, err error) 
 
 // drawRows draws the rows that countRows has counted into a block, and claims those of each tile in order.
 func (s *sampling[I]) drawRows(frontier []I, hop int, block block[I], claim func(tile int64)) error {
-	rows, tiles := int64(len(frontier)), int64(len(s.offsets)-1)
+	err := s.team.pipeline(s.drawn[:len(s.offsets)-1], s.stop, s.drawTile(frontier, hop, block), claim)
+	if err == nil && s.stop.Load() {
+		err = request.ErrCancelled
+	}
+	return err
+}
+
+// drawTile has workers draw the rows of a tile into a block.
+func (s *sampling[I]) drawTile(frontier []I, hop int, block block[I]) func(w int, tile int64) {
+	rows := int64(len(frontier))
 	purpose := rng.Neighbors
 	if s.Reservoir {
 		purpose = rng.Reservoirs
@@ -350,14 +389,10 @@ func (s *sampling[I]) drawRows(frontier []I, hop int, block block[I], claim func
 	for w := range s.team.size {
 		s.worker(w)
 	}
-	err := s.team.pipeline(s.drawn[:tiles], s.stop, func(w int, t int64) {
+	return func(w int, t int64) {
 		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
 		s.rows.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], hop, block)
-	}, claim)
-	if err == nil && s.stop.Load() {
-		err = request.ErrCancelled
 	}
-	return err
 }
 
 func tooManyEdges(edges int64) error {

@@ -102,7 +102,7 @@ func Find[I csc.Index](m *NodeMap, ids []I) {
 				continue
 			}
 			if slot, found := m.table.find(uint64(v)); found {
-				ids[k] = I(m.table.entries[slot+1])
+				ids[k] = I(m.table.number(slot))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
@@ -109,7 +110,7 @@ func claimNear[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) in
 // upper 16 of the key for the tag.
 type hashTable struct {
 	pages   *memory.Pages
-	entries []uint64 // key and number, in turns
+	entries []uint64 // key and number, in turns, each below the tag
 	shift   uint     // 64 - log2(number of entries)
 	tag     uint64   // 1..65535
 }
@@ -154,10 +155,25 @@ func (h *hashTable) reserve(count, n int64, key func(i int64) uint64) error {
 	return nil
 }
 
+// home is where v stands in an empty table.
+func (h *hashTable) home(v uint64) int { return int(v*0x9E3779B97F4A7C15>>h.shift) * 2 }
+
+// homes are those of the first of ids, which are asked for.
+func homes[I csc.Index](h *hashTable, ids []I, slots *[ahead]int64) []int64 {
+	ids = ids[:min(ahead, len(ids))]
+	for k, v := range ids {
+		slots[k] = int64(h.home(uint64(v)))
+	}
+	prefetch.At(h.entries, slots[:len(ids)])
+	return slots[:len(ids)]
+}
+
 // find is the slot of v, and whether v stands there already.
-func (h *hashTable) find(v uint64) (slot int, found bool) {
+func (h *hashTable) find(v uint64) (slot int, found bool) { return h.findFrom(h.home(v), v) }
+
+// findFrom is find for one whose home is known.
+func (h *hashTable) findFrom(slot int, v uint64) (_ int, found bool) {
 	mask := len(h.entries) - 1
-	slot = int(v*0x9E3779B97F4A7C15>>h.shift) * 2
 	for {
 		key := h.entries[slot]
 		if key>>keyBits != h.tag {
@@ -173,19 +189,68 @@ func (h *hashTable) find(v uint64) (slot int, found bool) {
 // enter gives the key at a free slot its number.
 func (h *hashTable) enter(slot int, key uint64, number int64) {
 	h.entries[slot] = h.tag<<keyBits | key
-	h.entries[slot+1] = uint64(number)
+	h.entries[slot+1] = h.tag<<keyBits | uint64(number)
 }
+
+// number is that of the key at a slot.
+func (h *hashTable) number(slot int) int64 { return int64(h.entries[slot+1] & (1<<keyBits - 1)) }
+
+// share is the slot of v, of which the home is given, and v is there then; other workers may enter nodes meanwhile. Its number
+// has the tag once one of them has stored it. Where somebody has changed the graph's arrays there may be no room: claims find that
+// by their list of nodes, of which nothing is known here.
+func (h *hashTable) share(slot int, v uint64) int {
+	mask, tagged := len(h.entries)-1, h.tag<<keyBits|v
+	for last := (slot - 2) & mask; ; {
+		key := atomic.LoadUint64(&h.entries[slot])
+		if key>>keyBits != h.tag {
+			if atomic.CompareAndSwapUint64(&h.entries[slot], key, tagged) {
+				return slot
+			}
+			continue
+		}
+		if key == tagged {
+			return slot
+		}
+		if slot == last {
+			panic("more nodes than the graph has")
+		}
+		slot = (slot + 2) & mask
+	}
+}
+
+// largeTable is from how many bytes on the table's entries are asked for before they are read: an id of 420,000 takes an
+// eighth less time then, and one of 5,000 would take a fifth more.
+const largeTable = 8 << 20
 
 // claimHashed is claimDirect over the table.
 func claimHashed[I csc.Index](h *hashTable, ids, nodes []I, n int64) int64 {
-	for k, v := range ids {
-		slot, found := h.find(uint64(v))
-		if !found {
-			h.enter(slot, uint64(v), n)
-			nodes[n] = v
-			n++
+	if len(h.entries)*8 < largeTable {
+		for k, v := range ids {
+			slot, found := h.find(uint64(v))
+			if !found {
+				h.enter(slot, uint64(v), n)
+				nodes[n] = v
+				n++
+			}
+			ids[k] = I(h.number(slot))
 		}
-		ids[k] = I(h.entries[slot+1])
+		return n
+	}
+	var slots [2][ahead]int64
+	next := homes(h, ids, &slots[0])
+	for lo := 0; lo < len(ids); lo += ahead {
+		now := next
+		next = homes(h, ids[min(lo+ahead, len(ids)):], &slots[(lo/ahead+1)%2])
+		for k, home := range now {
+			v := ids[lo+k]
+			slot, found := h.findFrom(int(home), uint64(v))
+			if !found {
+				h.enter(slot, uint64(v), n)
+				nodes[n] = v
+				n++
+			}
+			ids[lo+k] = I(h.number(slot))
+		}
 	}
 	return n
 }

@@ -5,7 +5,8 @@
 // every new vertex its local number. Loads within a step are independent, so the
 // hardware overlaps their misses. Tiles are counted and drawn by any worker in
 // any order, but claimed in order, one at a time: numbering by first occurrence
-// comes from that order alone, and no worker count can change it.
+// comes from that order alone, and no worker count can change it. Many workers
+// claim the tiles of a large hop in any order, too, by ranks that say that order.
 package cpu
 
 import (

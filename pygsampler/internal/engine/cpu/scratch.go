@@ -17,6 +17,7 @@ type scratch struct {
 	hopRows
 	offsets []int64 // per tile: its first edge in the block
 	drawn   []int32 // per tile: set once its neighbours are there
+	ranks   rankScratch
 	crewScratch
 }
 
@@ -88,6 +89,7 @@ func Trim() {
 		s.narrow.free()
 		s.wide.free()
 		s.lists.free()
+		s.ranks.free()
 		if s.table.pages != nil {
 			s.table.pages.Free()
 		}

@@ -13,14 +13,21 @@ import (
 type team struct {
 	crew   Crew
 	size   int
-	phase  atomic.Int64 // odd while there is work, which workers take part in as they come
-	active atomic.Int64 // workers beside the caller's that may be at it
 	work   func(worker int)
-	over   atomic.Bool
-	asleep atomic.Int32
 	wake   chan struct{}
 	errs   []error
+	asleep atomic.Int32
+	// Workers without work read these all the time: in a line with what others count, each count would take it from all of them.
+	_      [cacheLine]byte
+	phase  atomic.Int64 // odd while there is work, which workers take part in as they come
+	over   atomic.Bool
+	_      [cacheLine]byte
+	active atomic.Int64 // workers beside the caller's that may be at it
+	_      [cacheLine]byte
 }
+
+// cacheLine is how many bytes processors take from each other at a time, or more.
+const cacheLine = 128
 
 // teamEdges is how many edges a batch must promise for each further worker.
 const teamEdges = 4096

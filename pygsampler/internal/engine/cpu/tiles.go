@@ -9,6 +9,13 @@ import (
 // cache until they are claimed.
 const tileRows = 128
 
+// shared is a counter in a line of its own.
+type shared struct {
+	_ [cacheLine]byte
+	atomic.Int64
+	_ [cacheLine]byte
+}
+
 // each runs f for every tile, on all workers, in any order.
 func (t *team) each(n int64, stop *atomic.Bool, f func(worker int, tile int64)) error {
 	if t.size == 1 || n < 2 {
@@ -17,7 +24,7 @@ func (t *team) each(n int64, stop *atomic.Bool, f func(worker int, tile int64)) 
 		}
 		return nil
 	}
-	var next atomic.Int64
+	var next shared
 	return t.run(func(w int) {
 		for !stop.Load() {
 			tile := next.Add(1) - 1
@@ -42,8 +49,11 @@ func (t *team) pipeline(drawn []int32, stop *atomic.Bool, draw func(worker int, 
 		return nil
 	}
 	clear(drawn)
-	var next, claimed atomic.Int64
-	var claiming atomic.Bool
+	var at struct {
+		next, claimed shared
+		claiming      atomic.Bool
+	}
+	next, claimed, claiming := &at.next, &at.claimed, &at.claiming
 	// claimDrawn leaves no drawn tile behind: one drawn while another worker holds
 	// the claim is found by that worker's check after it has let go.
 	claimDrawn := func() {

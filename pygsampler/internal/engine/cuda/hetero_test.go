@@ -20,35 +20,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// heteroParts is what describes a batch of a heterogeneous graph, and all of its arrays.
-func heteroParts(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
-	words = slices.Clone(memory.At[int64](m, 0, int64(l.Words())))
-	ids := words[batch.WordIDBits]
-	for t := range l.Types {
-		about := words[l.Type(t):]
-		arrays = append(arrays, batchtest.Ints(m, about[batch.TypeNodes], about[batch.TypeNumNodes], ids))
-		if at := about[batch.TypeSubgraphIDs]; at != 0 {
-			arrays = append(arrays, batchtest.Ints(m, at, about[batch.TypeNumNodes], ids))
-		}
-		for _, offset := range []int64{about[batch.TypeOutputNodes], about[batch.TypeOutputIndex]} {
-			arrays = append(arrays, batchtest.Ints(m, offset, about[batch.TypeNumOutput], ids))
-		}
-	}
-	for hop := range l.Hops {
-		for r := range l.Relations {
-			b := words[l.Block(hop, r):]
-			arrays = append(arrays,
-				batchtest.Ints(m, b[batch.BlockIndptr], b[batch.BlockNumDst]+1, ids), batchtest.Ints(m, b[batch.BlockIndices], b[batch.BlockNumEdges], ids),
-				batchtest.Ints(m, b[batch.BlockEdgeIDs], b[batch.BlockNumEdges], words[l.EdgeIDBits(r)]))
-			if at := b[batch.BlockEdgeWeights]; at != 0 {
-				// The bits of factors, of 32 each.
-				arrays = append(arrays, batchtest.Ints(m, at, b[batch.BlockNumEdges], 32))
-			}
-		}
-	}
-	return words, arrays
-}
-
 // uploadHetero is a heterogeneous graph on the device, until the end of the test.
 func uploadHetero(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 	t.Helper()
@@ -99,7 +70,7 @@ func heteroAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HeteroRequest, grids 
 
 // madeAlike compares batches of a call by several grids with one of the CPU's, which it releases.
 func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l batch.Layout, grids ...int) error {
-	words, arrays := heteroParts(m, l)
+	words, arrays := batchtest.Arrays(m, l)
 	m.Release()
 	for _, grid := range grids {
 		c.Stream, c.Grid = s.Handle(), grid
@@ -111,7 +82,7 @@ func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l bat
 		if err != nil {
 			return err
 		}
-		gotWords, got := heteroParts(m, l)
+		gotWords, got := batchtest.Arrays(m, l)
 		m.Release()
 		if err := b.Memory.Free(s); err != nil {
 			return err

@@ -87,7 +87,7 @@ func (c *heteroCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64
 		c.t.Fatal(err)
 	}
 	defer m.Release()
-	return heteroParts(m, batch.Layout{Hops: r.Hops(), Types: len(c.g.NodeTypes), Relations: len(c.g.Relations)})
+	return batchtest.Arrays(m, batch.Layout{Hops: r.Hops(), Types: len(c.g.NodeTypes), Relations: len(c.g.Relations)})
 }
 
 // bounds are the times of a batch's seeds.

@@ -36,6 +36,35 @@ func Ints(m memory.Memory, offset, n, bits int64) []int64 {
 	return wide
 }
 
+// Arrays copies the words of a batch of any graph, and all its arrays.
+func Arrays(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
+	words = slices.Clone(memory.At[int64](m, 0, int64(l.Words())))
+	ids := words[batch.WordIDBits]
+	for t := range l.Types {
+		about := words[l.Type(t):]
+		arrays = append(arrays, Ints(m, about[batch.TypeNodes], about[batch.TypeNumNodes], ids))
+		if at := about[batch.TypeSubgraphIDs]; at != 0 {
+			arrays = append(arrays, Ints(m, at, about[batch.TypeNumNodes], ids))
+		}
+		for _, offset := range []int64{about[batch.TypeOutputNodes], about[batch.TypeOutputIndex]} {
+			arrays = append(arrays, Ints(m, offset, about[batch.TypeNumOutput], ids))
+		}
+	}
+	for hop := range l.Hops {
+		for r := range l.Relations {
+			b := words[l.Block(hop, r):]
+			arrays = append(arrays,
+				Ints(m, b[batch.BlockIndptr], b[batch.BlockNumDst]+1, ids), Ints(m, b[batch.BlockIndices], b[batch.BlockNumEdges], ids),
+				Ints(m, b[batch.BlockEdgeIDs], b[batch.BlockNumEdges], words[l.EdgeIDBits(r)]))
+			if at := b[batch.BlockEdgeWeights]; at != 0 {
+				// The bits of factors, of 32 each.
+				arrays = append(arrays, Ints(m, at, b[batch.BlockNumEdges], 32))
+			}
+		}
+	}
+	return words, arrays
+}
+
 // Read copies a batch. It panics where there is none.
 func Read(m memory.Memory) (b Batch) {
 	words := memory.At[int64](m, 0, batch.FixedWords)
