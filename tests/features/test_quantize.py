@@ -202,7 +202,7 @@ def test_a_file_with_another_form_is_refused(tmp_path: Path) -> None:
         {"x": np.ones((60, 4), np.int16)},
     ):
         graph.save(tmp_path / "g.pgs", arrays={**parts, **wrong})
-        with pytest.raises(ValueError, match=r"x\.quantized: expected the form of 60 rows"):
+        with pytest.raises(ValueError, match=r"x\.quantized: expected the scheme of 60 rows"):
             pgs.Features.open(tmp_path / "g.pgs", "x")
 
 

@@ -20,7 +20,7 @@ INLINE float of_e4m3(uint8_t x) {
   uint32_t size = x & 0x7Fu;
   // Another bias of the exponent, which subnormals take too.
   uint32_t bits = pgs_bits(pgs_float(size << 20) * 0x1p120f);
-  return pgs_float((size == 0x7F ? NOT_A_NUMBER : bits) | (x & 0x80u) << 24);
+  return pgs_float(pgs_either(size == 0x7F, NOT_A_NUMBER, bits) | (x & 0x80u) << 24);
 }
 
 // Of a size up to 448.
@@ -29,8 +29,8 @@ INLINE uint8_t to_e4m3(float x) {
   uint32_t normal = ((size + 0x7FFFF + (size >> 20 & 1)) >> 20) - (120 << 3);
   // The sum ends where a subnormal does.
   uint32_t subnormal = pgs_bits(pgs_float(size) + 0x1p14f) - 0x46800000;
-  uint32_t made = size < 0x3C800000 ? subnormal : normal;
-  made = size > INFINITE ? 0x7F : made;
+  uint32_t made = pgs_either(size < 0x3C800000, subnormal, normal);
+  made = pgs_either(size > INFINITE, 0x7F, made);
   return (uint8_t)(made | (bits >> 24 & 0x80));
 }
 
@@ -47,10 +47,11 @@ INLINE float value(const uint8_t *row, int64_t j, int kind) {
 }
 
 INLINE void store(void *out, int64_t j, int to, float x) {
+  const int is_nan = (pgs_bits(x) & 0x7FFFFFFF) > INFINITE;
   switch (to) {
-    case PGS_TO_HALF: ((uint16_t *)out)[j] = x == x ? pgs_to_half(x) : 0x7FFF; break;
+    case PGS_TO_HALF: ((uint16_t *)out)[j] = (uint16_t)pgs_either(is_nan, 0x7FFF, pgs_to_half(x)); break;
     case PGS_TO_BRAIN: ((uint16_t *)out)[j] = pgs_to_brain(x); break;
-    default: ((float *)out)[j] = x == x ? x : pgs_float(NOT_A_NUMBER);
+    default: ((float *)out)[j] = pgs_float(pgs_either(is_nan, NOT_A_NUMBER, pgs_bits(x)));
   }
 }
 
