@@ -280,6 +280,38 @@ def test_a_stopped_run_of_a_model_of_ones_own_goes_on(tmp_path: Any) -> None:
     assert torch.equal(rows, expected)
 
 
+class InPlace(torch.nn.Module):
+    """A model that overwrites the rows of its layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.SAGEConv(WIDTH, WIDTH), nn.SAGEConv(WIDTH, WIDTH)
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        h = self.first(x, edge_index)
+        h += x
+        h = self.second(h, edge_index)
+        h *= 2
+        return h
+
+
+def test_finished_layers_stay_when_a_model_overwrites_its_rows(tmp_path: Any) -> None:
+    graph, data, x = graph_and_rows()
+    model = InPlace().double()
+    expected = expected_of(model, x, data.edge_index)
+
+    def fails(*arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    handle = model.second.register_forward_pre_hook(fails)
+    with pytest.raises(KeyboardInterrupt):
+        inference(model, graph, x, resume=tmp_path)
+    handle.remove()
+    for _ in range(3):
+        rows = inference(model, graph, x, resume=tmp_path)
+        torch.testing.assert_close(rows, expected, **BOUND)
+
+
 SIZES = {"paper": 60, "author": 45, "field": 6}
 EDGE_TYPES = {
     ("paper", "cites", "paper"): 300,
