@@ -22,6 +22,8 @@ from inference_cases import (
 )
 
 import pygsampler as pgs
+from pygsampler._inference.finished_layers import fingerprint
+from pygsampler._inference.tables import NodeTable
 
 np = pytest.importorskip("numpy", reason="needs NumPy")
 
@@ -223,6 +225,14 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "files" / "a").touch()
     with pytest.raises(ValueError, match="empty folder"):
         inference(model(), graph, x, resume=tmp_path / "files")
+
+
+def test_many_rows_have_a_fingerprint() -> None:
+    """The last row of so many is no float of 32 bits."""
+    table = NodeTable(torch.zeros((1 << 25) + 4, 1, dtype=torch.int8))
+    found = fingerprint("", [], [], [table])
+    table.tensor[-1] = 1
+    assert fingerprint("", [], [], [table])["features"] != found["features"]
 
 
 KILLED = """

@@ -134,7 +134,9 @@ def fingerprint(
         parts["model"].update(_bytes(tensor.detach()))
     for table in inputs:
         count = table.shape[0]
-        chosen = torch.linspace(0, max(count - 1, 0), min(count, _SAMPLED_ROWS)).long()
+        sampled = min(count, _SAMPLED_ROWS)
+        # Whole numbers: floats of 32 bits round a large last place up to one behind all rows.
+        chosen = torch.arange(sampled) * max(count - 1, 0) // max(sampled - 1, 1)
         rows = table.gather(chosen, torch.device("cpu"))
         parts["features"].update(f"{table.shape} {rows.dtype}".encode() + _bytes(rows))
     for csc in graphs:
