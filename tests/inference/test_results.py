@@ -225,6 +225,17 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "files" / "a").touch()
     with pytest.raises(ValueError, match="empty folder"):
         inference(model(), graph, x, resume=tmp_path / "files")
+    for text in ("[]", "{"):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(ValueError, match=r"with another manifest\.json"):
+            inference(model(), graph, x, resume=tmp_path)
+
+
+def test_a_run_that_was_killed_in_its_first_moments_begins_again(tmp_path: Path) -> None:
+    (tmp_path / "manifest.tmp").write_text("{")
+    rows = inference(model(), random_graph(), random_rows(), resume=tmp_path)
+    assert torch.equal(rows, inference(model(), random_graph(), random_rows()))
+    assert not (tmp_path / "manifest.tmp").exists()
 
 
 def test_many_rows_have_a_fingerprint() -> None:
