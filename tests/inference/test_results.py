@@ -206,6 +206,13 @@ def test_finished_layers_are_not_computed_again(tmp_path: Path) -> None:
     assert torch.equal(inference(layers, graph, x, resume=tmp_path), expected)
 
 
+def test_settings_may_be_integers_of_numpy(tmp_path: Path) -> None:
+    arguments = model(), random_graph(), random_rows()
+    options: dict[str, Any] = {"batch_size": np.int64(40), "memory": np.int64(5000)}
+    rows = inference(*arguments, resume=tmp_path, **options)
+    assert torch.equal(rows, inference(*arguments, **options))
+
+
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     graph, x = random_graph(), random_rows()
     inference(model(), graph, x, resume=tmp_path)

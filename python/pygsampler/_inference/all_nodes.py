@@ -125,9 +125,9 @@ def inference(
             "file that it was made of, of which each process maps what it reads, and give group="
         )
     if batch_size is not None:
-        integer(batch_size, "batch_size", 1)
+        batch_size = integer(batch_size, "batch_size", 1)
     if memory is not None:
-        integer(memory, "memory", 1)
+        memory = integer(memory, "memory", 1)
     plan = InferencePlan(model, graph, features, edge_data, device)
     outputs = plan.outputs(out)
     share = None
