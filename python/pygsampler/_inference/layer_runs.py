@@ -195,7 +195,10 @@ class InferenceRun:
             pipeline.finish()
             return result
 
-        result = compute() if bounds is None else self._shared(compute, bounds, out, number)
+        if bounds is None:
+            result = compute()
+        else:
+            result = self._shared(compute, bounds, layer.name, out, number)
         assert result is not None
         if self.finished is not None and out is None:
             self.finished.complete(number, layer.name, result)
@@ -329,31 +332,23 @@ class InferenceRun:
         self,
         compute: Callable[[], Tensor | None],
         bounds: list[int],
+        name: str,
         out: Output | None,
         number: int,
     ) -> Tensor:
-        """Returns the rows of all nodes, of which each process computes its own.
-
-        Raises RuntimeError where another process failed.
-        """
+        """Returns the rows of all nodes, of which each process computes its own."""
         assert self.share is not None
-        result, failed = None, None
-        try:
-            result = compute()
-        except Exception as error:
-            failed = error
+        result = compute()
         shape = None if result is None else (tuple(result.shape), result.dtype)
-        told = None if failed is None else f"{type(failed).__name__}: {failed}"
-        answers = self.share.agree((told, shape))
-        if failed is not None:
-            raise failed
-        for rank, (problem, _) in enumerate(answers):
-            if problem is not None:
-                raise RuntimeError(f"inference: process {rank} of the group failed: {problem}")
-        if result is None:
-            # No node is this process's: there are fewer than processes.
-            sizes, dtype = next(known for _, known in answers if known is not None)
-            result = self.allocate(sizes, dtype, out, number)
+        shapes = self.share.agree(f"layer {name} of nodes {bounds}", shape)
+        sizes, dtype = next(each for each in shapes if each is not None)
+        self.share.check_equal([each or (sizes, dtype) for each in shapes])
+        if None in shapes:
+            if result is None:
+                # No node is this process's: there are fewer than processes.
+                result = self.allocate(sizes, dtype, out, number)
+            self.share.agree("room for rows")
+        assert result is not None
         self.share.exchange(result, bounds)
         first, last = self.share.node_range(bounds)
         self.advance(bounds[-1] - (last - first))
