@@ -145,6 +145,17 @@ def test_results_go_where_they_are_asked_for(tmp_path: Any) -> None:
     torch.testing.assert_close(authors, expected["author"])
 
 
+@pytest.mark.parametrize("batch_size", [None, 20])
+def test_a_result_may_take_the_place_of_the_features(batch_size: int | None) -> None:
+    layer = Relations(WIDTH, WIDTH)
+    expected = inference(layer, graph(), inputs(), batch_size=batch_size)
+    x = inputs()
+    rows = inference(layer, graph(), x, out=x, batch_size=batch_size)
+    for kind, each in expected.items():
+        assert rows[kind] is x[kind] and torch.equal(each, x[kind])
+    assert torch.equal(x["field"], inputs()["field"])
+
+
 def test_unsuitable_arguments_are_refused(tmp_path: Any) -> None:
     def three(blocks: Any, x_src: Any, x_dst: Any) -> Any:
         return x_dst

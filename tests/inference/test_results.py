@@ -85,6 +85,21 @@ def test_results_go_where_they_are_asked_for(tmp_path: Path, memory: int | None)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["own.npy", "rows.npy"]
 
 
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_a_result_may_take_the_place_of_the_features(batch_size: int | None) -> None:
+    graph, x = random_graph(), random_rows()
+    conv = SAGEConv(WIDTH, WIDTH)
+    for layers in ([conv], [conv, torch.relu, conv]):
+        expected = inference(layers, graph, x, batch_size=batch_size)
+        rows = random_rows()
+        assert inference(layers, graph, rows, out=rows, batch_size=batch_size) is rows
+        assert torch.equal(rows, expected)
+        # The first rows are apart from the others, which are the features.
+        both = torch.cat([x, x]).numpy()
+        inference(layers, graph, both[NODES:], out=both[:NODES], batch_size=batch_size)
+        assert np.array_equal(both, np.concatenate([expected.numpy(), x.numpy()]))
+
+
 def test_a_result_may_have_fewer_bits_than_the_model() -> None:
     arguments = model(), random_graph(), random_rows()
     out = torch.empty(NODES, 3, dtype=torch.float16)

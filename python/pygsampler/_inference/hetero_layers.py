@@ -64,6 +64,12 @@ def run_hetero_layer(
 ) -> dict[str, NodeTable]:
     """Returns the rows of a layer for the nodes of all types that it gives rows of."""
     results: dict[str, Tensor] = {}
+    # Later ranges read what the first ones would overwrite.
+    late = {
+        kind: out
+        for kind, out in (outputs or {}).items()
+        if any(map(out.overlaps, tables.values()))
+    }
     for part in _spans(run, layer, cscs, tables):
         x, blocks = _inputs(run, part, cscs, tables)
         rows = layer.rows_of(blocks, x)
@@ -80,10 +86,14 @@ def run_hetero_layer(
                 )
             if node_type not in results:
                 shape = tables[node_type].shape[0], *found.shape[1:]
-                out = None if outputs is None else outputs[node_type]
+                out = None if outputs is None or node_type in late else outputs[node_type]
                 results[node_type] = run.allocate(shape, found.dtype, out)
             results[node_type][part.first : part.first + size].copy_(found)
         run.advance(part.last - part.first)
+    for node_type, out in late.items():
+        if node_type in results:
+            rows = results[node_type]
+            results[node_type] = out.allocate(tuple(rows.shape), rows.dtype).copy_(rows)
     return {node_type: NodeTable(each) for node_type, each in results.items()}
 
 

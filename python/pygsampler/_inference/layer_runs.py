@@ -132,6 +132,10 @@ class InferenceRun:
         out : Output, optional
             The place for the rows; without it the run chooses one.
         """
+        if out is not None and (out.overlaps(source) or out.overlaps(target)):
+            # Later ranges read what the first ones would overwrite.
+            rows = self.layer(layer, csc, source, target).tensor
+            return NodeTable(out.allocate(tuple(rows.shape), rows.dtype).copy_(rows))
         number, self._number = self._number, self._number + 1
         count = target.shape[0] if csc is None else csc.num_dst
         if self.finished is not None and out is None:

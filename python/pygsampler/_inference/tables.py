@@ -171,6 +171,13 @@ def _reserve(path: Path, size: int) -> None:
         os.posix_fallocate(file.fileno(), 0, size)
 
 
+def _memory_of(tensor: Tensor) -> tuple[int, int]:
+    """Returns the addresses of a tensor's first byte, and of the one behind its last."""
+    ends = zip(tensor.shape, tensor.stride(), strict=True)
+    size = 1 + sum((count - 1) * stride for count, stride in ends) if tensor.numel() else 0
+    return tensor.data_ptr(), tensor.data_ptr() + size * tensor.element_size()
+
+
 class Output:
     """The place of a result: a tensor, an array, or a file that appears once it is complete."""
 
@@ -209,6 +216,14 @@ class Output:
         if not flags.writeable:
             raise ValueError(f"{self.where}: expected an array to write to, got a read-only one")
         return torch.from_numpy(out)
+
+    def overlaps(self, table: NodeTable) -> bool:
+        """True if results may overwrite rows of a table."""
+        if not isinstance(self.out, torch.Tensor) or table.values is None:
+            return False
+        first, last = _memory_of(self.out)
+        begin, end = _memory_of(table.values)
+        return self.out.device == table.device and max(first, begin) < min(last, end)
 
     def allocate(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Returns the tensor to write rows of this shape to."""
