@@ -156,6 +156,20 @@ def test_a_result_may_take_the_place_of_the_features(batch_size: int | None) -> 
     assert torch.equal(x["field"], inputs()["field"])
 
 
+@pytest.mark.parametrize("batch_size", [None, 1, 20])
+def test_functions_of_rows_stand_at_the_head_of_a_list(batch_size: int | None) -> None:
+    layer = Relations(WIDTH, 3)
+    for memory in (None, 3000):
+        options = {"batch_size": batch_size, "memory": memory}
+        rows = inference([relu, layer], graph(), inputs(), **options)
+        expected = inference(layer, graph(), relu(inputs()), **options)
+        for kind, each in rows.items():
+            torch.testing.assert_close(each, expected[kind])
+        rows = inference([relu], graph(), inputs(), **options)
+        for kind, each in relu(inputs()).items():
+            assert torch.equal(rows[kind], each)
+
+
 def test_unsuitable_arguments_are_refused(tmp_path: Any) -> None:
     def three(blocks: Any, x_src: Any, x_dst: Any) -> Any:
         return x_dst

@@ -63,6 +63,9 @@ def run_hetero_layer(
     outputs: Mapping[str, Output] | None,
 ) -> dict[str, NodeTable]:
     """Returns the rows of a layer for the nodes of all types that it gives rows of."""
+    if layer.function is None:
+        # Functions of rows have no sources.
+        cscs = {}
     results: dict[str, Tensor] = {}
     # Later ranges read what the first ones would overwrite.
     late = {
