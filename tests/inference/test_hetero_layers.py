@@ -156,6 +156,21 @@ def test_a_result_may_take_the_place_of_the_features(batch_size: int | None) -> 
     assert torch.equal(x["field"], inputs()["field"])
 
 
+@pytest.mark.parametrize("batch_size", [None, 20])
+def test_functions_in_place_leave_the_features(batch_size: int | None) -> None:
+    x, layer = inputs(), Relations(WIDTH, 3)
+
+    def relu_in_place(h: Any) -> Any:
+        return {kind: rows.relu_() for kind, rows in h.items()}
+
+    rows = inference([relu_in_place, layer], graph(), x, batch_size=batch_size)
+    expected = inference([layer], graph(), relu(x), batch_size=batch_size)
+    for kind, each in inputs().items():
+        assert torch.equal(x[kind], each)
+    for kind, each in rows.items():
+        torch.testing.assert_close(each, expected[kind])
+
+
 @pytest.mark.parametrize("batch_size", [None, 1, 20])
 def test_functions_of_rows_stand_at_the_head_of_a_list(batch_size: int | None) -> None:
     layer = Relations(WIDTH, 3)

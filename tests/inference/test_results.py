@@ -60,6 +60,20 @@ def test_features_are_read_wherever_they_are(tmp_path: Path, memory: int | None)
         assert torch.equal(inference(model(), graph, features, memory=memory), expected)
 
 
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_functions_in_place_leave_the_features(tmp_path: Path, batch_size: int | None) -> None:
+    graph, x, conv = random_graph(), random_rows(), SAGEConv(WIDTH, 3)
+    expected = inference([conv], graph, x.relu(), batch_size=batch_size)
+    layers = [torch.nn.ReLU(inplace=True), conv]
+    for features in (x, saved(tmp_path / "x.npy", x)):
+        rows = inference(layers, graph, features, batch_size=batch_size)
+        torch.testing.assert_close(rows, expected)
+    assert torch.equal(x, random_rows())
+    rows = inference([torch.nn.Identity()], graph, x)
+    rows += 1
+    assert torch.equal(x, random_rows())
+
+
 def test_a_graph_of_a_file_is_mapped(tmp_path: Path) -> None:
     graph = random_graph()
     graph.save(tmp_path / "graph.pgs")

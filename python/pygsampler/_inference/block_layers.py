@@ -91,8 +91,9 @@ def widest(layers: Any, source: NodeTable) -> int:
 class RowLayer:
     """Functions that work row by row: activations, linear layers, norms in evaluation."""
 
-    def __init__(self, functions: list[Callable[[Any], Any]]) -> None:
-        self.functions = functions
+    def __init__(self, functions: list[Callable[[Any], Any]], copies: bool = False) -> None:
+        """With ``copies`` functions may overwrite their rows, which are the caller's."""
+        self.functions, self.copies = functions, copies
         self.name = ", ".join(map(layer_name, functions))
         for each in functions:
             check_by_row(each)
@@ -104,6 +105,8 @@ class RowLayer:
         return 3 * widest(self.functions, source), 0
 
     def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
+        if self.copies:
+            x_dst = x_dst.clone()
         rows: Tensor = apply_functions(self.functions, x_dst)
         return rows
 

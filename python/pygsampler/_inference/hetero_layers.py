@@ -37,7 +37,11 @@ class HeteroLayer(NamedTuple):
 
     def rows_of(self, blocks: Mapping[EdgeType, Block], x: dict[str, Tensor]) -> Any:
         """Returns the rows of all destinations by node type."""
-        result = x if self.function is None else self.function(blocks, x)
+        if self.function is None:
+            # Functions may overwrite their rows, which are the caller's.
+            result: Any = {kind: rows.clone() for kind, rows in x.items()}
+        else:
+            result = self.function(blocks, x)
         result = apply_functions(self.functions, result)
         if not isinstance(result, Mapping):
             name = layer_name(self.function or self.functions[-1])

@@ -296,7 +296,7 @@ class InferencePlan:
         for number, (function, functions) in enumerate(groups):
             layer: Any
             if function is None:
-                layer = RowLayer(functions)
+                layer = RowLayer(functions, copies=True)
             elif _is_pyg(function):
                 from pygsampler._inference.pyg_layers import list_layer
 
