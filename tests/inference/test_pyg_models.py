@@ -263,6 +263,28 @@ def test_lists_of_layers() -> None:
         inference([models.GCN(WIDTH, 8, 2)], graph, x.float())
 
 
+def test_norms_of_all_nodes_are_refused_in_lists() -> None:
+    graph, _, x = graph_and_rows()
+    conv = nn.SAGEConv(WIDTH, WIDTH).double()
+
+    def layer(block: Any, x: Any) -> Any:
+        return block.mean(x)
+
+    norms: list[Any] = [
+        nn.LayerNorm(WIDTH),
+        nn.PairNorm(),
+        nn.GraphNorm(WIDTH),
+        torch.nn.BatchNorm1d(WIDTH, track_running_stats=False),
+    ]
+    for norm in norms:
+        for layers in ([conv, norm], [layer, torch.nn.Sequential(norm)], [norm, conv]):
+            with pytest.raises(ValueError, match="expected norms"):
+                inference(layers, graph, x)
+    by_row = nn.LayerNorm(WIDTH, mode="node").double()
+    rows = inference([conv, by_row], graph, x, batch_size=7)
+    torch.testing.assert_close(rows, by_row(inference([conv], graph, x)), **BOUND)
+
+
 def test_a_stopped_run_of_a_model_of_ones_own_goes_on(tmp_path: Any) -> None:
     graph, _, x = graph_and_rows()
     model = trained(Residual())

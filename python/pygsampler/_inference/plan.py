@@ -15,6 +15,7 @@ from pygsampler._engine.checks import describe
 from pygsampler._inference.block_layers import (
     BlockLayer,
     RowLayer,
+    check_by_row,
     count_arguments,
     layer_name,
     modules_of,
@@ -63,6 +64,8 @@ class InferencePlan:
         self.model, self.layers = self._layers(model)
         entries = [self.model] if self.layers is None else self.layers
         self.modules = list(modules_of(entries))
+        for each in self.layers or ():
+            check_by_row(each)
         hetero = not graph.is_homogeneous
         if hetero and self.layers is not None:
             for each in self.layers:
