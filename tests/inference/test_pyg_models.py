@@ -106,7 +106,7 @@ def test_rows_of_sources_are_gathered_where_the_device_has_no_room(
 
 
 @pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("kind", [models.GraphSAGE, models.GCN, models.GAT, models.PNA])
+@pytest.mark.parametrize("kind", [models.GraphSAGE, models.GCN, models.GAT, models.PNA, models.GIN])
 def test_norms_and_jumping_knowledge(kind: Any, around: str) -> None:
     graph, data, x = graph_and_rows()
     options = PNA if kind is models.PNA else {}

@@ -65,7 +65,9 @@ class InferencePlan:
         entries = [self.model] if self.layers is None else self.layers
         self.modules = list(modules_of(entries))
         for each in self.layers or ():
-            check_by_row(each)
+            # Norms in a layer of PyG have it take all nodes.
+            if not _is_pyg(each):
+                check_by_row(each)
         hetero = not graph.is_homogeneous
         if hetero and self.layers is not None:
             for each in self.layers:

@@ -16,7 +16,7 @@ from pygsampler._inference.layer_runs import BY_EDGE, FIRST, REDUCED, WHOLE
 from pygsampler._ops.segments import Segments
 from pygsampler.pyg.batch_slices import LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, _is_plain, fused_layer
-from pygsampler.pyg.layer_run import LayerForward, _certain_way, _is_patched
+from pygsampler.pyg.layer_run import LayerForward, _certain_way, _is_patched, uses_statistics
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,6 +61,10 @@ class ConvLayer:
     def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         assert csc is not None
         module = self.module
+        if any(uses_statistics(each, False) for each in module.modules()):
+            # A norm in the layer, as in the network of a GIN, takes the mean of all nodes.
+            self._fused = self._way = None
+            return WHOLE
         if self._fused is not None and self._obstacle(csc, source) is not None:
             self._fused = None
         if self._fused is not None:
