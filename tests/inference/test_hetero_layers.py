@@ -185,6 +185,26 @@ def test_functions_of_rows_stand_at_the_head_of_a_list(batch_size: int | None) -
             assert torch.equal(rows[kind], each)
 
 
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_type_without_nodes_has_rows(batch_size: int | None) -> None:
+    ends = torch.tensor([0, 1]), torch.tensor([1, 2])
+    none = torch.tensor([], dtype=torch.int64)
+    kinds = ("a", "to", "a"), ("b", "to", "a"), ("a", "to", "b")
+    empty = pgs.Graph.from_coo(
+        {kinds[0]: ends, kinds[1]: (none, none), kinds[2]: (none, none)},
+        num_nodes={"a": 5, "b": 0},
+    )
+
+    def layer(blocks: Any, x: Any) -> Any:
+        own, into_a, into_b = (blocks[kind] for kind in kinds)
+        return {"a": own.sum(x["a"]) + into_a.sum(x["b"]), "b": into_b.sum(x["a"])}
+
+    x = {"a": torch.ones(5, 3), "b": torch.ones(0, 3)}
+    rows = inference([layer, layer], empty, x, batch_size=batch_size)
+    assert rows["b"].shape == (0, 3)
+    assert rows["a"].sum(1).tolist() == [0, 0, 3, 0, 0]
+
+
 def test_unsuitable_arguments_are_refused(tmp_path: Any) -> None:
     def three(blocks: Any, x_src: Any, x_dst: Any) -> Any:
         return x_dst

@@ -129,7 +129,8 @@ def _spans(
             cuts |= {*csc.ranges(run.batch_size, row_cost, edge_cost + row_cost, room)}
         if not into:
             cuts |= {*range(0, count, run.batch_size or max(1, room // row_cost))}
-        ordered = sorted(cuts)
+        # A type without nodes has a range, too: its rows are of the result.
+        ordered = sorted(cuts) if count else [0, 0]
         yield from (_NodeSpan(node_type, *ends) for ends in itertools.pairwise(ordered))
 
 
