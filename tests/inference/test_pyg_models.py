@@ -244,6 +244,13 @@ def test_hooks_of_a_model_are_called() -> None:
     model.convs[0].register_forward_hook(lambda module, inputs, out: 2 * out)
     rows = inference(model, graph, x, batch_size=10)
     torch.testing.assert_close(rows, expected_of(model, x, data.edge_index), **BOUND)
+    model = nn.GCNConv(WIDTH, 4).double()
+    seen: list[Any] = []
+    model.register_forward_pre_hook(lambda module, inputs: seen.append(inputs))
+    model.register_forward_hook(lambda module, inputs, out: 2 * out)
+    rows = inference([model, torch.relu], graph, x, batch_size=10)
+    assert len(seen) == 1 and torch.equal(seen[0][0], x)
+    torch.testing.assert_close(rows, expected_of(model, x, data.edge_index).relu(), **BOUND)
 
 
 def test_lists_of_layers() -> None:

@@ -36,8 +36,8 @@ _REDUCES_FIRST = layers.SAGEConv, layers.GINConv, layers.GraphConv, layers.GCNCo
 class ConvLayer:
     """A layer of PyG, and functions of its rows.
 
-    ``forward`` is the layer's own, and ``extras`` are its tensors of edges, in the order of the
-    graph's CSC.
+    ``forward`` is the layer's own, or the layer itself if it has hooks, and ``extras`` are its
+    tensors of edges, in the order of the graph's CSC.
     """
 
     def __init__(
@@ -61,8 +61,10 @@ class ConvLayer:
     def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         assert csc is not None
         module = self.module
-        if any(uses_statistics(each, False) for each in module.modules()):
-            # A norm in the layer, as in the network of a GIN, takes the mean of all nodes.
+        statistics = any(uses_statistics(each, False) for each in module.modules())
+        if statistics or self.forward is module:
+            # A norm in the layer, as in the network of a GIN, takes the mean of all nodes; hooks
+            # are called once, with what the layer gets.
             self._fused = self._way = None
             return WHOLE
         if self._fused is not None and self._obstacle(csc, source) is not None:
@@ -123,7 +125,11 @@ class ConvLayer:
             # Of the whole graph edges are in the order of the CSC.
             x: Any = (x_src, x_dst) if self.pair else x_src
             edge_index = nodes.csc.edge_index()
-            result: Tensor = self.forward(x, edge_index=edge_index, **self.extras)
+            result: Tensor
+            if self.forward is self.module:
+                result = self.forward(x, edge_index, **self.extras)
+            else:
+                result = self.forward(x, edge_index=edge_index, **self.extras)
             return result
         target = x_dst if access == REDUCED or self.pair else None
         edges = _RangeEdges(nodes, self.extras.get("edge_weight"))
@@ -152,7 +158,8 @@ def list_layer(
         )
     names = inspect.signature(module.forward).parameters
     extras = {key: each for key, each in edge_data.items() if key in names}
-    return ConvLayer(f"{name}.{type(module).__name__}", module, module.forward, extras, functions)
+    forward = module if module._forward_hooks or module._forward_pre_hooks else module.forward
+    return ConvLayer(f"{name}.{type(module).__name__}", module, forward, extras, functions)
 
 
 class _RangeGroups:
