@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import pytest
-from inference_cases import NODES, WIDTH, random_edges, random_rows, torch
+from inference_cases import EDGES, NODES, WIDTH, random_edges, random_rows, torch
 from partners import partner
 
 import pygsampler as pgs
@@ -421,11 +421,29 @@ def test_unsuitable_arguments_are_refused() -> None:
         inference(model, graph, x, edge_data={"edge_weight": torch.ones(3)})
     with pytest.raises(KeyError, match="expected one of"):
         inference(model, graph, x, edge_data={"edge_weight": "weight"})
+    with pytest.raises(TypeError, match="edge_data: expected a mapping"):
+        inference(model, graph, x, edge_data=torch.ones(EDGES))
+    ids = torch.tensor([5, 9])
+    few = pgs.Graph.from_csc(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), edge_ids=ids)
+    with pytest.raises(ValueError, match="expected a row for edge 9, got 9"):
+        inference(model, few, x[:2], edge_data={"edge_weight": torch.ones(9)})
+    conv = nn.GCNConv(WIDTH, 8).double()
+    with pytest.raises(ValueError, match="arguments of PyG's layers in the list, got 'weight'"):
+        inference([conv], graph, x, edge_data={"weight": torch.ones(EDGES)})
     data = hetero_data()
     hetero, model = pgs.Graph.from_pyg(data), hetero_models()["HeteroConv"]
     with pytest.raises(ValueError, match="lazy ones"):
         inference(model, hetero, data.x_dict)
     expected_of(model.double(), data.x_dict, data.edge_index_dict)
+    values = torch.ones(300)
+    for edge_data, text in (
+        ({"edge_weight": "weight"}, "array of some edge type, got 'weight'"),
+        ({"edge_weight": {"of": values}}, r"edge_data\['edge_weight'\]: expected types of the"),
+        ({"edge_weight": {"cites": values[:5]}}, "a row for each of 300 edges"),
+        ({"edge_weight": {"cites": object()}}, "expected a tensor or an array"),
+    ):
+        with pytest.raises((KeyError, TypeError, ValueError), match=text):
+            inference(model, hetero, data.x_dict, edge_data=edge_data)
     for features, text in ((x, "mapping of node types"), ({"x": x}, "expected node types")):
         with pytest.raises((TypeError, ValueError), match=text):
             inference(model, hetero, features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from torch.nn.parameter import UninitializedParameter
 
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
+from pygsampler._graph.schema import edge_type_of
 from pygsampler._inference.block_layers import (
     BlockLayer,
     RowLayer,
@@ -54,6 +56,11 @@ def _is_pyg(value: Any) -> bool:
     return has_layers(value)
 
 
+def _takes(layer: Any, name: str) -> bool:
+    """True for a layer of PyG with an argument of this name."""
+    return _is_pyg(layer) and name in inspect.signature(layer.forward).parameters
+
+
 class InferencePlan:
     """The arguments of a run, checked."""
 
@@ -81,6 +88,10 @@ class InferencePlan:
         if self.device.type not in ("cpu", "cuda"):
             raise ValueError(f"device: expected the CPU or a CUDA device, got {self.device}")
         self.cscs = self._cscs(hetero)
+        if edge_data is not None and not isinstance(edge_data, Mapping):
+            raise TypeError(
+                f"edge_data: expected a mapping of names of arguments, got {describe(edge_data)}"
+            )
         self.edge_data = self._edge_data(edge_data or {}, hetero)
 
     def _layers(self, model: Any) -> tuple[Any, list[Any] | None]:
@@ -170,6 +181,11 @@ class InferencePlan:
                 "edge_data: expected None without layers of PyG; a layer f(block, x) has "
                 "block.edge_ids"
             )
+        for name in edge_data:
+            if self.layers is not None and not any(_takes(each, name) for each in self.layers):
+                raise ValueError(
+                    f"edge_data: expected arguments of PyG's layers in the list, got {name!r}"
+                )
         found: dict[str, Any] = {}
         for name, value in edge_data.items():
             if not hetero:
@@ -178,10 +194,18 @@ class InferencePlan:
             values = value
             if isinstance(value, str):
                 values = {kind: value for kind in self.cscs if value in self.graph.edata[kind]}
+                if not values:
+                    raise KeyError(
+                        f"edge_data[{name!r}]: expected an array of some edge type, got {value!r}"
+                    )
             if not isinstance(values, Mapping):
                 raise TypeError(
                     f"edge_data[{name!r}]: expected a mapping of edge types, got {describe(value)}"
                 )
+            values = {
+                edge_type_of(kind, self.cscs, f"edge_data[{name!r}]"): each
+                for kind, each in values.items()
+            }
             found[name] = {
                 kind: self._edge_rows(name, each, kind, self.graph.edata[kind])
                 for kind, each in values.items()
@@ -194,13 +218,21 @@ class InferencePlan:
             if value not in named:
                 raise KeyError(f"{where}: expected one of {sorted(named)}, got {value!r}")
             value = named[value]
-        rows = as_tensor(value).detach()
+        try:
+            rows = as_tensor(value).detach()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(
+                f"{where}: expected a tensor or an array, got {describe(value)}: {error}"
+            ) from None
         least = csc.num_edges
         if rows.dim() < 1 or rows.shape[0] < least:
             raise ValueError(
                 f"{where}: expected a row for each of {least} edges, got shape {tuple(rows.shape)}"
             )
         if csc.edge_ids is not None:
+            last = int(csc.edge_ids.max()) if least else 0
+            if last >= max(rows.shape[0], 1):
+                raise ValueError(f"{where}: expected a row for edge {last}, got {rows.shape[0]}")
             rows = rows.index_select(0, csc.edge_ids.to(rows.device))
         elif rows.shape[0] != least:
             raise ValueError(f"{where}: expected {least} rows, got {rows.shape[0]}")
