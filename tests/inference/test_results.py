@@ -56,6 +56,8 @@ def test_features_are_read_wherever_they_are(tmp_path: Path, memory: int | None)
         torch.nn.Parameter(x),
         x.t().contiguous().t(),
         x.tolist(),
+        x.numpy()[::-1].copy()[::-1],
+        x.numpy().astype(">f4"),
     ):
         assert torch.equal(inference(model(), graph, features, memory=memory), expected)
 
@@ -72,6 +74,21 @@ def test_functions_in_place_leave_the_features(tmp_path: Path, batch_size: int |
     rows = inference([torch.nn.Identity()], graph, x)
     rows += 1
     assert torch.equal(x, random_rows())
+
+
+def test_other_features_are_refused(tmp_path: Path) -> None:
+    x = random_rows()
+    np.savez(tmp_path / "x.npz", x=x.numpy())
+    for features in (
+        x.to_sparse(),
+        tmp_path / "x.npz",
+        np.full((NODES, WIDTH), "a"),
+        np.full((NODES, WIDTH), None),
+    ):
+        with pytest.raises(TypeError, match="features: expected a"):
+            inference(model(), random_graph(), features)
+    with pytest.raises(ValueError, match="out: expected an array that torch takes"):
+        inference(model(), random_graph(), x, out=np.empty((NODES, 3), np.float32)[::-1])
 
 
 def test_a_graph_of_a_file_is_mapped(tmp_path: Path) -> None:

@@ -34,6 +34,20 @@ def tensor_of_array(array: Any) -> Tensor:
         return torch.from_numpy(array)
 
 
+def _tensor_of(value: Any) -> Tensor:
+    """Returns an array as a tensor, on its memory if torch takes that."""
+    try:
+        import numpy
+    except ImportError:
+        return as_tensor(value)
+    if not isinstance(value, numpy.ndarray):
+        return as_tensor(value)
+    # Torch has no strides that go backwards, and no other order of bytes.
+    native = value.astype(value.dtype.newbyteorder("="), copy=False)
+    backwards = any(each < 0 for each in native.strides)
+    return tensor_of_array(native.copy() if backwards else native)
+
+
 class NodeTable:
     """Rows of all nodes, shape [N, ...]: a tensor in any memory, or ``Features``."""
 
@@ -55,12 +69,14 @@ class NodeTable:
             known = value._known()
             table = cls(known.torch()) if value._where() < 0 else cls(value)
         elif isinstance(value, torch.Tensor):
+            if value.layout != torch.strided:
+                raise TypeError(
+                    f"{where}: expected a dense tensor, got {value.layout}; use x.to_dense()"
+                )
             table = cls(value.detach().contiguous())
-        elif type(value).__module__.partition(".")[0] == "numpy":
-            table = cls(tensor_of_array(value).contiguous())
         else:
             try:
-                table = cls(as_tensor(value))
+                table = cls(_tensor_of(value).contiguous())
             except (TypeError, ValueError, RuntimeError):
                 raise TypeError(
                     f"{where}: expected a tensor, an array, Features or the path of a .npy file "
@@ -215,7 +231,10 @@ class Output:
             )
         if not flags.writeable:
             raise ValueError(f"{self.where}: expected an array to write to, got a read-only one")
-        return torch.from_numpy(out)
+        try:
+            return torch.from_numpy(out)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.where}: expected an array that torch takes: {error}") from None
 
     def overlaps(self, table: NodeTable) -> bool:
         """True if results may overwrite rows of a table."""
