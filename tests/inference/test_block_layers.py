@@ -266,3 +266,12 @@ def test_unsuitable_arguments_are_refused_before_any_layer_runs() -> None:
         inference(lambda block, x: None, graph, x)
     with pytest.raises(ValueError, match="a row for each"):
         inference(lambda block, x: x[:1], graph, x)
+    for layers in ([lambda x: (x, x)], [two_rows, lambda x: (x, x)], [torch.nn.LSTM(WIDTH, 3)]):
+        with pytest.raises(TypeError, match="expected a tensor from the layer, got"):
+            inference(layers, graph, x)
+
+    def narrow(block: Any, x: Any) -> Any:
+        return x[: block.num_dst_nodes, : 1 if block.dst_nodes[0] else None]
+
+    with pytest.raises(ValueError, match=r"got \(5,\) .* and \(1,\) for nodes from 7 on"):
+        inference(narrow, graph, x, batch_size=7)

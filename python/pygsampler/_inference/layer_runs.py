@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from pygsampler._engine.checks import describe
 from pygsampler._features.cached_rows import cached_rows
 from pygsampler._features.features import Features
 from pygsampler._inference.range_pipeline import RangeInputs, RangePipeline
@@ -177,8 +178,12 @@ class InferenceRun:
             pipeline = RangePipeline(read, len(cuts) - 1, self.device)
             result: Tensor | None = None
             for place, (first, last) in enumerate(itertools.pairwise(cuts)):
-                rows = layer.run(*pipeline.take(place))
+                rows: Any = layer.run(*pipeline.take(place))
                 pipeline.read_ahead(place + 1)
+                if not isinstance(rows, torch.Tensor):
+                    raise TypeError(
+                        f"{layer.name}: expected a tensor from the layer, got {describe(rows)}"
+                    )
                 if rows.shape[:1] != (last - first,):
                     raise ValueError(
                         f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
@@ -192,6 +197,11 @@ class InferenceRun:
                         self._hold(result)
                     else:
                         result = self.allocate(shape, rows.dtype, out, number)
+                if result.shape[1:] != rows.shape[1:]:
+                    raise ValueError(
+                        f"{layer.name}: expected rows of one shape, got {tuple(result.shape[1:])} "
+                        f"for the first nodes and {tuple(rows.shape[1:])} for nodes from {first} on"
+                    )
                 if result is not rows:
                     pipeline.write(result[first:last], rows)
                 del rows
