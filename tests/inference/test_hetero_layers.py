@@ -215,5 +215,7 @@ def test_unsuitable_arguments_are_refused(tmp_path: Any) -> None:
         inference(Layer(WIDTH, 3), graph(), inputs(), resume=tmp_path / "layers")
     with pytest.raises(TypeError, match="mapping of node types"):
         inference(lambda blocks, x: x["paper"], graph(), inputs())
+    with pytest.raises(ValueError, match="out: expected node types of"):
+        inference(Layer(WIDTH, 3), graph(), inputs(), out={"papers": torch.empty(60, 3)})
     with pytest.raises(ValueError, match="a row for each of 60"):
         inference(lambda blocks, x: {"paper": x["field"]}, graph(), inputs())

@@ -250,6 +250,9 @@ class InferencePlan:
                 f"{describe(out)}"
             )
         counts: Any = self.graph.num_nodes
+        for kind in out or ():
+            if kind not in counts:
+                raise ValueError(f"out: expected node types of {list(counts)}, got {kind!r}")
         found = {}
         for kind, count in counts.items():
             table = self.tables.get(kind)
