@@ -205,6 +205,23 @@ def test_a_type_without_nodes_has_rows(batch_size: int | None) -> None:
     assert rows["a"].sum(1).tolist() == [0, 0, 3, 0, 0]
 
 
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_types_without_features_may_have_rows(batch_size: int | None) -> None:
+    def layer(blocks: Any, x: Any) -> Any:
+        rows = {"paper": blocks["cites"].sum(x["paper"])}
+        if "author" in x:
+            rows["paper"] = rows["paper"] + blocks["writes"].sum(x["author"])
+        return {**rows, "author": blocks["written"].sum(x["paper"])}
+
+    papers = {"paper": inputs()["paper"]}
+    nothing = {"author": torch.zeros(SIZES["author"], WIDTH)}
+    rows = inference([layer, layer], graph(), papers, batch_size=batch_size)
+    expected = inference([layer, layer], graph(), {**papers, **nothing}, batch_size=batch_size)
+    assert set(rows) == {"paper", "author"}
+    for kind, each in rows.items():
+        torch.testing.assert_close(each, expected[kind])
+
+
 def test_unsuitable_arguments_are_refused(tmp_path: Any) -> None:
     def three(blocks: Any, x_src: Any, x_dst: Any) -> Any:
         return x_dst
