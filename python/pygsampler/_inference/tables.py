@@ -48,6 +48,12 @@ def _tensor_of(value: Any) -> Tensor:
     return tensor_of_array(native.copy() if backwards else native)
 
 
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Returns rows on a device, where work in its current stream may use them."""
+    # A CPU would read them while they come.
+    return tensor.to(device, non_blocking=device.type == "cuda")
+
+
 class NodeTable:
     """Rows of all nodes, shape [N, ...]: a tensor in any memory, or ``Features``."""
 
@@ -124,7 +130,7 @@ class NodeTable:
     def read_range(self, first: int, last: int, device: torch.device) -> Tensor:
         """Returns the rows of a range of nodes, on a device."""
         if self.values is not None:
-            return self.values[first:last].to(device, non_blocking=True)
+            return _moved(self.values[first:last], device)
         ids = torch.arange(first, last, device=self._reader())
         return self.gather(ids, device)
 
@@ -136,15 +142,14 @@ class NodeTable:
             rows: Tensor = Features.from_tensor(self.values)[ids.to(self.values.device)]
             # Page-locked copies leave while the next range is gathered.
             rows = rows.pin_memory() if device.type == "cuda" and not rows.is_cuda else rows
-            return rows.to(device, non_blocking=True)
+            return _moved(rows, device)
         assert self.features is not None
-        result: Tensor = self.features[ids.to(self._reader())].to(device, non_blocking=True)
-        return result
+        return _moved(self.features[ids.to(self._reader())], device)
 
     def read_all(self, device: torch.device) -> Tensor:
         """Returns all rows on a device, without a copy where they are there."""
         if self.values is not None:
-            return self.values.to(device, non_blocking=True)
+            return _moved(self.values, device)
         return self.read_range(0, self.shape[0], device)
 
     def _reader(self) -> torch.device:
