@@ -341,6 +341,27 @@ def test_finished_layers_stay_when_a_model_overwrites_its_rows(tmp_path: Any) ->
         torch.testing.assert_close(rows, expected, **BOUND)
 
 
+def test_a_folder_of_a_model_with_other_options_is_refused(tmp_path: Any) -> None:
+    graph, _, x = graph_and_rows()
+    pairs: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
+        (models.GCN, {}, {"improved": True}),
+        (models.GCN, {}, {"act": "tanh"}),
+        (models.GCN, {}, {"act": torch.tanh}),
+        (models.GAT, {}, {"negative_slope": 0.5}),
+        (models.GraphSAGE, {}, {"aggr": "max"}),
+    ]
+    for place, (kind, first, other) in enumerate(pairs):
+        folder = tmp_path / str(place)
+        torch.manual_seed(0)
+        model = kind(WIDTH, 8, 2, 4, **first).double()
+        rows = inference(model, graph, x, resume=folder)
+        assert torch.equal(inference(model.eval(), graph, x, resume=folder), rows)
+        torch.manual_seed(0)
+        model = kind(WIDTH, 8, 2, 4, **other).double()
+        with pytest.raises(ValueError, match="the same model"):
+            inference(model, graph, x, resume=folder)
+
+
 SIZES = {"paper": 60, "author": 45, "field": 6}
 EDGE_TYPES = {
     ("paper", "cites", "paper"): 300,

@@ -61,6 +61,20 @@ def _takes(layer: Any, name: str) -> bool:
     return _is_pyg(layer) and name in inspect.signature(layer.forward).parameters
 
 
+def _hint(module: torch.nn.Module) -> str:
+    """Returns a module's class and options, also those of PyG's that its text does not show."""
+    shown: list[Any] = [type(module).__qualname__, module.extra_repr()]
+    if type(module).__module__.partition(".")[0] == "torch_geometric":
+        for name, value in sorted(vars(module).items()):
+            if name.startswith("_") or name == "training":
+                continue
+            if isinstance(value, (bool, int, float, str)):
+                shown.append(f"{name}={value}")
+            elif callable(value):
+                shown.append(f"{name}={layer_name(value)}")
+    return " ".join(shown)
+
+
 class InferencePlan:
     """The arguments of a run, checked."""
 
@@ -293,7 +307,8 @@ class InferencePlan:
             for place, module in enumerate(self.modules)
             for name, each in module.state_dict().items()
         )
-        names = " ".join([*map(layer_name, entries), *map(str, self.modules)])
+        modules = [each for module in self.modules for each in module.modules()]
+        names = " ".join([*map(layer_name, entries), *map(str, self.modules), *map(_hint, modules)])
         identity = fingerprint(names, tensors, self.cscs.values(), [*self.tables.values()])
         return FinishedLayers(folder, identity)
 
