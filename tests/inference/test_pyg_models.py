@@ -207,6 +207,29 @@ def test_models_of_ones_own(batch_size: int | None) -> None:
     torch.testing.assert_close(rows, expected_of(model, data), **BOUND)
 
 
+class Fading(torch.nn.Module):
+    """A model that changes its weights of edges in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.GCNConv(WIDTH, 8), nn.GCNConv(8, 4)
+
+    def forward(self, x: Any, edge_index: Any, edge_weight: Any) -> Any:
+        weight = edge_weight.clone()
+        x = self.first(x, edge_index, weight).relu()
+        weight[x.sum(1)[edge_index[0]] > x.sum(1).mean()] *= 0.25
+        return self.second(x, edge_index, weight)
+
+
+@pytest.mark.parametrize("batch_size", [None, 13])
+def test_weights_of_edges_may_change_between_layers(batch_size: int | None) -> None:
+    graph, data, x = graph_and_rows()
+    model, weight = Fading().double(), torch.rand(EDGES, dtype=torch.float64)
+    rows = inference(model, graph, x, edge_data={"edge_weight": weight}, batch_size=batch_size)
+    expected = expected_of(model, x, data.edge_index, weight)
+    torch.testing.assert_close(rows, expected, **BOUND)
+
+
 @pytest.mark.parametrize("batch_size", [None, 2, 50])
 def test_types_of_edges(batch_size: int | None) -> None:
     graph, data, x = graph_and_rows()

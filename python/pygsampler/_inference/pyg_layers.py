@@ -214,7 +214,9 @@ def _gcn_norms(
     csc = nodes.csc
     # PyG gives all edges the weight 1 where there are none, the loops too.
     fill = 2.0 if improved and edge_weight is not None else 1.0
-    key = loops, fill, dtype, id(edge_weight)
+    # A model may change its weights in place between two layers.
+    tracked = None if edge_weight is None or edge_weight.is_inference() else edge_weight
+    key = loops, fill, dtype, id(edge_weight), None if tracked is None else tracked._version
     if key not in csc.cache:
         csc.cache[key] = edge_weight, *_gcn_factors(csc, edge_weight, fill, loops, dtype)
     _, factor, loop = csc.cache[key]
