@@ -252,6 +252,29 @@ def test_finished_layers_are_not_computed_again(tmp_path: Path) -> None:
     assert torch.equal(inference(layers, graph, x, resume=tmp_path), expected)
 
 
+class Stateful(SAGEConv):
+    """A layer with a sparse buffer and an extra state."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs)
+        self.register_buffer("matrix", torch.eye(3).to_sparse())
+
+    def get_extra_state(self) -> Any:
+        return {"steps": 1}
+
+    def set_extra_state(self, state: Any) -> None:
+        pass
+
+
+def test_runs_of_modules_with_any_state_are_resumed(tmp_path: Path) -> None:
+    layer, graph, x = Stateful(WIDTH, 3), random_graph(), random_rows()
+    rows = inference([layer], graph, x, resume=tmp_path)
+    assert torch.equal(inference([layer], graph, x, resume=tmp_path), rows)
+    layer.matrix = 2 * layer.matrix
+    with pytest.raises(ValueError, match="the same model"):
+        inference([layer], graph, x, resume=tmp_path)
+
+
 def test_settings_may_be_integers_of_numpy(tmp_path: Path) -> None:
     arguments = model(), random_graph(), random_rows()
     options: dict[str, Any] = {"batch_size": np.int64(40), "memory": np.int64(5000)}

@@ -157,5 +157,6 @@ def fingerprint(
 
 
 def _bytes(tensor: Tensor) -> bytes:
-    flat = tensor.cpu().contiguous().reshape(-1)
+    dense = tensor if tensor.layout == torch.strided else tensor.to_dense()
+    flat = dense.cpu().contiguous().reshape(-1)
     return bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""

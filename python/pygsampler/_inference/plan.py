@@ -306,6 +306,8 @@ class InferencePlan:
             (f"{place}.{name}", each)
             for place, module in enumerate(self.modules)
             for name, each in module.state_dict().items()
+            # Extra states of modules are objects of any kind.
+            if isinstance(each, torch.Tensor)
         )
         modules = [each for module in self.modules for each in module.modules()]
         names = " ".join([*map(layer_name, entries), *map(str, self.modules), *map(_hint, modules)])
