@@ -44,6 +44,11 @@ def evaluation(modules: list[torch.nn.Module]) -> Iterator[None]:
         yield
     finally:
         for each, training in flags:
+            # Adapters of low rank, for one, merge their matrices in one mode and part them in the
+            # other.
+            if each.training != training:
+                each.train(training)
+        for each, training in flags:
             each.training = training
 
 
