@@ -230,6 +230,22 @@ def test_weights_of_edges_may_change_between_layers(batch_size: int | None) -> N
     torch.testing.assert_close(rows, expected, **BOUND)
 
 
+def test_a_model_may_overwrite_features_of_a_file(tmp_path: Any) -> None:
+    numpy = pytest.importorskip("numpy", reason="needs NumPy")
+    graph, data, x = graph_and_rows()
+    kinds: Any = [
+        (torch.nn.ReLU(inplace=True), "x -> x"),
+        (nn.SAGEConv(WIDTH, 3), "x, edge_index -> x"),
+    ]
+    model = nn.Sequential("x, edge_index", kinds).double()
+    expected = expected_of(model, x.clone(), data.edge_index)
+    numpy.save(tmp_path / "x.npy", x.numpy())
+    graph.with_data(node_data={"x": x}).save(tmp_path / "graph.pgs")
+    for features in (tmp_path / "x.npy", pgs.Features.open(tmp_path / "graph.pgs", "x")):
+        for _ in range(2):
+            torch.testing.assert_close(inference(model, graph, features), expected, **BOUND)
+
+
 @pytest.mark.parametrize("batch_size", [None, 2, 50])
 def test_types_of_edges(batch_size: int | None) -> None:
     graph, data, x = graph_and_rows()

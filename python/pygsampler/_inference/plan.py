@@ -340,7 +340,11 @@ class InferencePlan:
             about = self.model, self.cscs[None], self.tables[None], self.edge_data
             table = pyg_models.run_basic(run, *about, outputs[None])
             return outputs[None].finish(table.tensor)
-        x = {kind: each.read_all(self.device) for kind, each in self.tables.items()}
+        x = {}
+        for kind, table in self.tables.items():
+            rows = table.read_all(self.device)
+            # A model may overwrite its input, as activations in place do.
+            x[kind] = rows.clone() if table.read_only and rows is table.values else rows
         result = pyg_models.run_model(run, self.model, self.cscs, x.get(None, x), self.edge_data)
         if None in outputs:
             return outputs[None].put(result)

@@ -60,6 +60,8 @@ class NodeTable:
     def __init__(self, values: Tensor | Features) -> None:
         self.features = values if isinstance(values, Features) else None
         self.values = None if isinstance(values, Features) else values
+        # True for memory that may be a file's, where a write would end the process.
+        self.read_only = False
 
     @classmethod
     def of_input(cls, value: Any, where: str, num_rows: int) -> NodeTable:
@@ -88,6 +90,8 @@ class NodeTable:
                     f"{where}: expected a tensor, an array, Features or the path of a .npy file "
                     f"with a row for each of {num_rows} nodes, got {describe(value)}"
                 ) from None
+        flags = getattr(value, "flags", None)
+        table.read_only = isinstance(value, Features) or not getattr(flags, "writeable", True)
         shape = table.shape
         if not shape or shape[0] != num_rows:
             raise ValueError(
