@@ -141,6 +141,22 @@ def test_results_go_where_they_are_asked_for(tmp_path: Path) -> None:
     assert torch.equal(inference(layers("cuda"), graph, x, resume=tmp_path / "r"), rows)
 
 
+def test_a_layer_on_the_cpu_reads_rows_once_they_are_there() -> None:
+    graph, x = pgs.Graph.from_coo([0], [0], num_nodes=1 << 18), torch.ones(1 << 18, 128)
+
+    def layer(block: Any, rows: Any) -> Any:
+        return rows[: block.num_dst_nodes].clone()
+
+    for functions in ([layer], [torch.abs]):
+        for batch_size in (None, 1 << 16):
+            expected = torch.zeros_like(x, device="cuda")
+            for _ in range(20):
+                # Work that the copy has to wait for.
+                expected = expected + x.cuda()
+            rows = inference(functions, graph, expected, batch_size=batch_size, device="cpu")
+            assert rows.is_cuda and torch.equal(rows, expected)
+
+
 def test_a_model_elsewhere_is_refused() -> None:
     with pytest.raises(ValueError, match="move the model"):
         inference(layers(), random_graph(), random_rows(), device="cuda")

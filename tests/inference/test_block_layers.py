@@ -182,6 +182,36 @@ def test_flags_come_back_after_an_exception() -> None:
     assert torch.is_grad_enabled()
 
 
+class Merging(torch.nn.Linear):
+    """A matrix that is merged with an adapter for evaluation alone."""
+
+    merged = False
+
+    def train(self, mode: bool = True) -> Merging:
+        self.merged = not mode
+        return super().train(mode)
+
+
+def test_parts_do_what_they_do_between_modes() -> None:
+    conv = SAGEConv(WIDTH, 8)
+    conv.own = Merging(WIDTH, 8)
+    merged: list[bool] = []
+
+    def layer(block: Any, x: Any) -> Any:
+        merged.append(conv.own.merged)
+        return conv(block, x)
+
+    for training in (True, False):
+        # Of a model in either mode the part is in training.
+        conv.train(training)
+        conv.own.train()
+        inference(layer, random_graph(), random_rows())
+        assert merged.pop()
+        assert not conv.own.merged
+        assert (conv.training, conv.own.training) == (training, True)
+        assert conv.others.training == training
+
+
 @pytest.mark.parametrize(("nodes", "edges"), [(0, 0), (1, 0), (1, 3), (5, 0)])
 def test_small_and_empty_graphs(nodes: int, edges: int) -> None:
     ends = torch.zeros((2, edges), dtype=torch.int64)
@@ -266,3 +296,12 @@ def test_unsuitable_arguments_are_refused_before_any_layer_runs() -> None:
         inference(lambda block, x: None, graph, x)
     with pytest.raises(ValueError, match="a row for each"):
         inference(lambda block, x: x[:1], graph, x)
+    for layers in ([lambda x: (x, x)], [two_rows, lambda x: (x, x)], [torch.nn.LSTM(WIDTH, 3)]):
+        with pytest.raises(TypeError, match="expected a tensor from the layer, got"):
+            inference(layers, graph, x)
+
+    def narrow(block: Any, x: Any) -> Any:
+        return x[: block.num_dst_nodes, : 1 if block.dst_nodes[0] else None]
+
+    with pytest.raises(ValueError, match=r"got \(5,\) .* and \(1,\) for nodes from 7 on"):
+        inference(narrow, graph, x, batch_size=7)

@@ -145,6 +145,83 @@ def test_results_go_where_they_are_asked_for(tmp_path: Any) -> None:
     torch.testing.assert_close(authors, expected["author"])
 
 
+@pytest.mark.parametrize("batch_size", [None, 20])
+def test_a_result_may_take_the_place_of_the_features(batch_size: int | None) -> None:
+    layer = Relations(WIDTH, WIDTH)
+    expected = inference(layer, graph(), inputs(), batch_size=batch_size)
+    x = inputs()
+    rows = inference(layer, graph(), x, out=x, batch_size=batch_size)
+    for kind, each in expected.items():
+        assert rows[kind] is x[kind] and torch.equal(each, x[kind])
+    assert torch.equal(x["field"], inputs()["field"])
+
+
+@pytest.mark.parametrize("batch_size", [None, 20])
+def test_functions_in_place_leave_the_features(batch_size: int | None) -> None:
+    x, layer = inputs(), Relations(WIDTH, 3)
+
+    def relu_in_place(h: Any) -> Any:
+        return {kind: rows.relu_() for kind, rows in h.items()}
+
+    rows = inference([relu_in_place, layer], graph(), x, batch_size=batch_size)
+    expected = inference([layer], graph(), relu(x), batch_size=batch_size)
+    for kind, each in inputs().items():
+        assert torch.equal(x[kind], each)
+    for kind, each in rows.items():
+        torch.testing.assert_close(each, expected[kind])
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 20])
+def test_functions_of_rows_stand_at_the_head_of_a_list(batch_size: int | None) -> None:
+    layer = Relations(WIDTH, 3)
+    for memory in (None, 3000):
+        options = {"batch_size": batch_size, "memory": memory}
+        rows = inference([relu, layer], graph(), inputs(), **options)
+        expected = inference(layer, graph(), relu(inputs()), **options)
+        for kind, each in rows.items():
+            torch.testing.assert_close(each, expected[kind])
+        rows = inference([relu], graph(), inputs(), **options)
+        for kind, each in relu(inputs()).items():
+            assert torch.equal(rows[kind], each)
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_type_without_nodes_has_rows(batch_size: int | None) -> None:
+    ends = torch.tensor([0, 1]), torch.tensor([1, 2])
+    none = torch.tensor([], dtype=torch.int64)
+    kinds = ("a", "to", "a"), ("b", "to", "a"), ("a", "to", "b")
+    empty = pgs.Graph.from_coo(
+        {kinds[0]: ends, kinds[1]: (none, none), kinds[2]: (none, none)},
+        num_nodes={"a": 5, "b": 0},
+    )
+
+    def layer(blocks: Any, x: Any) -> Any:
+        own, into_a, into_b = (blocks[kind] for kind in kinds)
+        return {"a": own.sum(x["a"]) + into_a.sum(x["b"]), "b": into_b.sum(x["a"])}
+
+    x = {"a": torch.ones(5, 3), "b": torch.ones(0, 3)}
+    rows = inference([layer, layer], empty, x, batch_size=batch_size)
+    assert rows["b"].shape == (0, 3)
+    assert rows["a"].sum(1).tolist() == [0, 0, 3, 0, 0]
+
+
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_types_without_features_may_have_rows(batch_size: int | None) -> None:
+    def layer(blocks: Any, x: Any) -> Any:
+        rows = {"paper": blocks["cites"].sum(x["paper"])}
+        if "author" in x:
+            rows["paper"] = rows["paper"] + blocks["writes"].sum(x["author"])
+        return {**rows, "author": blocks["written"].sum(x["paper"])}
+
+    papers = {"paper": inputs()["paper"]}
+    nothing = {"author": torch.zeros(SIZES["author"], WIDTH)}
+    rows = inference([layer, layer], graph(), papers, batch_size=batch_size)
+    expected = inference([layer, layer], graph(), {**papers, **nothing}, batch_size=batch_size)
+    assert set(rows) == {"paper", "author"}
+    for kind, each in rows.items():
+        torch.testing.assert_close(each, expected[kind])
+
+
 def test_unsuitable_arguments_are_refused(tmp_path: Any) -> None:
     def three(blocks: Any, x_src: Any, x_dst: Any) -> Any:
         return x_dst
@@ -155,5 +232,7 @@ def test_unsuitable_arguments_are_refused(tmp_path: Any) -> None:
         inference(Layer(WIDTH, 3), graph(), inputs(), resume=tmp_path / "layers")
     with pytest.raises(TypeError, match="mapping of node types"):
         inference(lambda blocks, x: x["paper"], graph(), inputs())
+    with pytest.raises(ValueError, match="out: expected node types of"):
+        inference(Layer(WIDTH, 3), graph(), inputs(), out={"papers": torch.empty(60, 3)})
     with pytest.raises(ValueError, match="a row for each of 60"):
         inference(lambda blocks, x: {"paper": x["field"]}, graph(), inputs())

@@ -38,6 +38,17 @@ def test_a_process_that_fails_ends_the_others() -> None:
     run_all(2, "failing")
 
 
+@pytest.mark.parametrize("world", [2, 3])
+def test_a_process_that_fails_outside_of_a_layer_ends_the_others(
+    tmp_path: Path, world: int
+) -> None:
+    run_all(world, "failing_anywhere", str(tmp_path))
+
+
+def test_processes_with_other_arguments_are_refused() -> None:
+    run_all(2, "differing")
+
+
 def test_a_group_is_needed() -> None:
     with pytest.raises(ValueError, match=r"expected torch\.distributed\.init_process_group"):
         pgs.inference([SAGEConv(5, 2)], random_graph(), random_rows(), group=True)

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import pytest
-from inference_cases import NODES, WIDTH, random_edges, random_rows, torch
+from inference_cases import EDGES, NODES, WIDTH, random_edges, random_rows, torch
 from partners import partner
 
 import pygsampler as pgs
@@ -106,7 +106,7 @@ def test_rows_of_sources_are_gathered_where_the_device_has_no_room(
 
 
 @pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("kind", [models.GraphSAGE, models.GCN, models.GAT, models.PNA])
+@pytest.mark.parametrize("kind", [models.GraphSAGE, models.GCN, models.GAT, models.PNA, models.GIN])
 def test_norms_and_jumping_knowledge(kind: Any, around: str) -> None:
     graph, data, x = graph_and_rows()
     options = PNA if kind is models.PNA else {}
@@ -207,6 +207,45 @@ def test_models_of_ones_own(batch_size: int | None) -> None:
     torch.testing.assert_close(rows, expected_of(model, data), **BOUND)
 
 
+class Fading(torch.nn.Module):
+    """A model that changes its weights of edges in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.GCNConv(WIDTH, 8), nn.GCNConv(8, 4)
+
+    def forward(self, x: Any, edge_index: Any, edge_weight: Any) -> Any:
+        weight = edge_weight.clone()
+        x = self.first(x, edge_index, weight).relu()
+        weight[x.sum(1)[edge_index[0]] > x.sum(1).mean()] *= 0.25
+        return self.second(x, edge_index, weight)
+
+
+@pytest.mark.parametrize("batch_size", [None, 13])
+def test_weights_of_edges_may_change_between_layers(batch_size: int | None) -> None:
+    graph, data, x = graph_and_rows()
+    model, weight = Fading().double(), torch.rand(EDGES, dtype=torch.float64)
+    rows = inference(model, graph, x, edge_data={"edge_weight": weight}, batch_size=batch_size)
+    expected = expected_of(model, x, data.edge_index, weight)
+    torch.testing.assert_close(rows, expected, **BOUND)
+
+
+def test_a_model_may_overwrite_features_of_a_file(tmp_path: Any) -> None:
+    numpy = pytest.importorskip("numpy", reason="needs NumPy")
+    graph, data, x = graph_and_rows()
+    kinds: Any = [
+        (torch.nn.ReLU(inplace=True), "x -> x"),
+        (nn.SAGEConv(WIDTH, 3), "x, edge_index -> x"),
+    ]
+    model = nn.Sequential("x, edge_index", kinds).double()
+    expected = expected_of(model, x.clone(), data.edge_index)
+    numpy.save(tmp_path / "x.npy", x.numpy())
+    graph.with_data(node_data={"x": x}).save(tmp_path / "graph.pgs")
+    for features in (tmp_path / "x.npy", pgs.Features.open(tmp_path / "graph.pgs", "x")):
+        for _ in range(2):
+            torch.testing.assert_close(inference(model, graph, features), expected, **BOUND)
+
+
 @pytest.mark.parametrize("batch_size", [None, 2, 50])
 def test_types_of_edges(batch_size: int | None) -> None:
     graph, data, x = graph_and_rows()
@@ -244,6 +283,13 @@ def test_hooks_of_a_model_are_called() -> None:
     model.convs[0].register_forward_hook(lambda module, inputs, out: 2 * out)
     rows = inference(model, graph, x, batch_size=10)
     torch.testing.assert_close(rows, expected_of(model, x, data.edge_index), **BOUND)
+    model = nn.GCNConv(WIDTH, 4).double()
+    seen: list[Any] = []
+    model.register_forward_pre_hook(lambda module, inputs: seen.append(inputs))
+    model.register_forward_hook(lambda module, inputs, out: 2 * out)
+    rows = inference([model, torch.relu], graph, x, batch_size=10)
+    assert len(seen) == 1 and torch.equal(seen[0][0], x)
+    torch.testing.assert_close(rows, expected_of(model, x, data.edge_index).relu(), **BOUND)
 
 
 def test_lists_of_layers() -> None:
@@ -263,6 +309,28 @@ def test_lists_of_layers() -> None:
         inference([models.GCN(WIDTH, 8, 2)], graph, x.float())
 
 
+def test_norms_of_all_nodes_are_refused_in_lists() -> None:
+    graph, _, x = graph_and_rows()
+    conv = nn.SAGEConv(WIDTH, WIDTH).double()
+
+    def layer(block: Any, x: Any) -> Any:
+        return block.mean(x)
+
+    norms: list[Any] = [
+        nn.LayerNorm(WIDTH),
+        nn.PairNorm(),
+        nn.GraphNorm(WIDTH),
+        torch.nn.BatchNorm1d(WIDTH, track_running_stats=False),
+    ]
+    for norm in norms:
+        for layers in ([conv, norm], [layer, torch.nn.Sequential(norm)], [norm, conv]):
+            with pytest.raises(ValueError, match="expected norms"):
+                inference(layers, graph, x)
+    by_row = nn.LayerNorm(WIDTH, mode="node").double()
+    rows = inference([conv, by_row], graph, x, batch_size=7)
+    torch.testing.assert_close(rows, by_row(inference([conv], graph, x)), **BOUND)
+
+
 def test_a_stopped_run_of_a_model_of_ones_own_goes_on(tmp_path: Any) -> None:
     graph, _, x = graph_and_rows()
     model = trained(Residual())
@@ -278,6 +346,59 @@ def test_a_stopped_run_of_a_model_of_ones_own_goes_on(tmp_path: Any) -> None:
     assert (tmp_path / "layers" / "layer1.bin").exists()
     rows = inference(model, graph, x, resume=tmp_path / "layers")
     assert torch.equal(rows, expected)
+
+
+class InPlace(torch.nn.Module):
+    """A model that overwrites the rows of its layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.SAGEConv(WIDTH, WIDTH), nn.SAGEConv(WIDTH, WIDTH)
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        h = self.first(x, edge_index)
+        h += x
+        h = self.second(h, edge_index)
+        h *= 2
+        return h
+
+
+def test_finished_layers_stay_when_a_model_overwrites_its_rows(tmp_path: Any) -> None:
+    graph, data, x = graph_and_rows()
+    model = InPlace().double()
+    expected = expected_of(model, x, data.edge_index)
+
+    def fails(*arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    handle = model.second.register_forward_pre_hook(fails)
+    with pytest.raises(KeyboardInterrupt):
+        inference(model, graph, x, resume=tmp_path)
+    handle.remove()
+    for _ in range(3):
+        rows = inference(model, graph, x, resume=tmp_path)
+        torch.testing.assert_close(rows, expected, **BOUND)
+
+
+def test_a_folder_of_a_model_with_other_options_is_refused(tmp_path: Any) -> None:
+    graph, _, x = graph_and_rows()
+    pairs: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
+        (models.GCN, {}, {"improved": True}),
+        (models.GCN, {}, {"act": "tanh"}),
+        (models.GCN, {}, {"act": torch.tanh}),
+        (models.GAT, {}, {"negative_slope": 0.5}),
+        (models.GraphSAGE, {}, {"aggr": "max"}),
+    ]
+    for place, (kind, first, other) in enumerate(pairs):
+        folder = tmp_path / str(place)
+        torch.manual_seed(0)
+        model = kind(WIDTH, 8, 2, 4, **first).double()
+        rows = inference(model, graph, x, resume=folder)
+        assert torch.equal(inference(model.eval(), graph, x, resume=folder), rows)
+        torch.manual_seed(0)
+        model = kind(WIDTH, 8, 2, 4, **other).double()
+        with pytest.raises(ValueError, match="the same model"):
+            inference(model, graph, x, resume=folder)
 
 
 SIZES = {"paper": 60, "author": 45, "field": 6}
@@ -360,11 +481,29 @@ def test_unsuitable_arguments_are_refused() -> None:
         inference(model, graph, x, edge_data={"edge_weight": torch.ones(3)})
     with pytest.raises(KeyError, match="expected one of"):
         inference(model, graph, x, edge_data={"edge_weight": "weight"})
+    with pytest.raises(TypeError, match="edge_data: expected a mapping"):
+        inference(model, graph, x, edge_data=torch.ones(EDGES))
+    ids = torch.tensor([5, 9])
+    few = pgs.Graph.from_csc(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), edge_ids=ids)
+    with pytest.raises(ValueError, match="expected a row for edge 9, got 9"):
+        inference(model, few, x[:2], edge_data={"edge_weight": torch.ones(9)})
+    conv = nn.GCNConv(WIDTH, 8).double()
+    with pytest.raises(ValueError, match="arguments of PyG's layers in the list, got 'weight'"):
+        inference([conv], graph, x, edge_data={"weight": torch.ones(EDGES)})
     data = hetero_data()
     hetero, model = pgs.Graph.from_pyg(data), hetero_models()["HeteroConv"]
     with pytest.raises(ValueError, match="lazy ones"):
         inference(model, hetero, data.x_dict)
     expected_of(model.double(), data.x_dict, data.edge_index_dict)
+    values = torch.ones(300)
+    for edge_data, text in (
+        ({"edge_weight": "weight"}, "array of some edge type, got 'weight'"),
+        ({"edge_weight": {"of": values}}, r"edge_data\['edge_weight'\]: expected types of the"),
+        ({"edge_weight": {"cites": values[:5]}}, "a row for each of 300 edges"),
+        ({"edge_weight": {"cites": object()}}, "expected a tensor or an array"),
+    ):
+        with pytest.raises((KeyError, TypeError, ValueError), match=text):
+            inference(model, hetero, data.x_dict, edge_data=edge_data)
     for features, text in ((x, "mapping of node types"), ({"x": x}, "expected node types")):
         with pytest.raises((TypeError, ValueError), match=text):
             inference(model, hetero, features)

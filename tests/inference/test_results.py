@@ -22,6 +22,8 @@ from inference_cases import (
 )
 
 import pygsampler as pgs
+from pygsampler._inference.finished_layers import fingerprint
+from pygsampler._inference.tables import NodeTable
 
 np = pytest.importorskip("numpy", reason="needs NumPy")
 
@@ -54,8 +56,39 @@ def test_features_are_read_wherever_they_are(tmp_path: Path, memory: int | None)
         torch.nn.Parameter(x),
         x.t().contiguous().t(),
         x.tolist(),
+        x.numpy()[::-1].copy()[::-1],
+        x.numpy().astype(">f4"),
     ):
         assert torch.equal(inference(model(), graph, features, memory=memory), expected)
+
+
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_functions_in_place_leave_the_features(tmp_path: Path, batch_size: int | None) -> None:
+    graph, x, conv = random_graph(), random_rows(), SAGEConv(WIDTH, 3)
+    expected = inference([conv], graph, x.relu(), batch_size=batch_size)
+    layers = [torch.nn.ReLU(inplace=True), conv]
+    for features in (x, saved(tmp_path / "x.npy", x)):
+        rows = inference(layers, graph, features, batch_size=batch_size)
+        torch.testing.assert_close(rows, expected)
+    assert torch.equal(x, random_rows())
+    rows = inference([torch.nn.Identity()], graph, x)
+    rows += 1
+    assert torch.equal(x, random_rows())
+
+
+def test_other_features_are_refused(tmp_path: Path) -> None:
+    x = random_rows()
+    np.savez(tmp_path / "x.npz", x=x.numpy())
+    for features in (
+        x.to_sparse(),
+        tmp_path / "x.npz",
+        np.full((NODES, WIDTH), "a"),
+        np.full((NODES, WIDTH), None),
+    ):
+        with pytest.raises(TypeError, match="features: expected a"):
+            inference(model(), random_graph(), features)
+    with pytest.raises(ValueError, match="out: expected an array that torch takes"):
+        inference(model(), random_graph(), x, out=np.empty((NODES, 3), np.float32)[::-1])
 
 
 def test_a_graph_of_a_file_is_mapped(tmp_path: Path) -> None:
@@ -81,6 +114,21 @@ def test_results_go_where_they_are_asked_for(tmp_path: Path, memory: int | None)
     assert path == tmp_path / "rows.npy"
     assert np.array_equal(np.load(path), expected.numpy())
     assert sorted(each.name for each in tmp_path.iterdir()) == ["own.npy", "rows.npy"]
+
+
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_a_result_may_take_the_place_of_the_features(batch_size: int | None) -> None:
+    graph, x = random_graph(), random_rows()
+    conv = SAGEConv(WIDTH, WIDTH)
+    for layers in ([conv], [conv, torch.relu, conv]):
+        expected = inference(layers, graph, x, batch_size=batch_size)
+        rows = random_rows()
+        assert inference(layers, graph, rows, out=rows, batch_size=batch_size) is rows
+        assert torch.equal(rows, expected)
+        # The first rows are apart from the others, which are the features.
+        both = torch.cat([x, x]).numpy()
+        inference(layers, graph, both[NODES:], out=both[:NODES], batch_size=batch_size)
+        assert np.array_equal(both, np.concatenate([expected.numpy(), x.numpy()]))
 
 
 def test_a_result_may_have_fewer_bits_than_the_model() -> None:
@@ -204,6 +252,36 @@ def test_finished_layers_are_not_computed_again(tmp_path: Path) -> None:
     assert torch.equal(inference(layers, graph, x, resume=tmp_path), expected)
 
 
+class Stateful(SAGEConv):
+    """A layer with a sparse buffer and an extra state."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs)
+        self.register_buffer("matrix", torch.eye(3).to_sparse())
+
+    def get_extra_state(self) -> Any:
+        return {"steps": 1}
+
+    def set_extra_state(self, state: Any) -> None:
+        pass
+
+
+def test_runs_of_modules_with_any_state_are_resumed(tmp_path: Path) -> None:
+    layer, graph, x = Stateful(WIDTH, 3), random_graph(), random_rows()
+    rows = inference([layer], graph, x, resume=tmp_path)
+    assert torch.equal(inference([layer], graph, x, resume=tmp_path), rows)
+    layer.matrix = 2 * layer.matrix
+    with pytest.raises(ValueError, match="the same model"):
+        inference([layer], graph, x, resume=tmp_path)
+
+
+def test_settings_may_be_integers_of_numpy(tmp_path: Path) -> None:
+    arguments = model(), random_graph(), random_rows()
+    options: dict[str, Any] = {"batch_size": np.int64(40), "memory": np.int64(5000)}
+    rows = inference(*arguments, resume=tmp_path, **options)
+    assert torch.equal(rows, inference(*arguments, **options))
+
+
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     graph, x = random_graph(), random_rows()
     inference(model(), graph, x, resume=tmp_path)
@@ -223,6 +301,25 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "files" / "a").touch()
     with pytest.raises(ValueError, match="empty folder"):
         inference(model(), graph, x, resume=tmp_path / "files")
+    for text in ("[]", "{"):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(ValueError, match=r"with another manifest\.json"):
+            inference(model(), graph, x, resume=tmp_path)
+
+
+def test_a_run_that_was_killed_in_its_first_moments_begins_again(tmp_path: Path) -> None:
+    (tmp_path / "manifest.tmp").write_text("{")
+    rows = inference(model(), random_graph(), random_rows(), resume=tmp_path)
+    assert torch.equal(rows, inference(model(), random_graph(), random_rows()))
+    assert not (tmp_path / "manifest.tmp").exists()
+
+
+def test_many_rows_have_a_fingerprint() -> None:
+    """The last row of so many is no float of 32 bits."""
+    table = NodeTable(torch.zeros((1 << 25) + 4, 1, dtype=torch.int8))
+    found = fingerprint("", [], [], [table])
+    table.tensor[-1] = 1
+    assert fingerprint("", [], [], [table])["features"] != found["features"]
 
 
 KILLED = """

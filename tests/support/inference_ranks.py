@@ -94,6 +94,58 @@ def resumed(rank: int, world: int, folder: str) -> None:
     torch.testing.assert_close(first, expected)
 
 
+def failing_anywhere(rank: int, world: int, folder: str) -> None:
+    graph, x, mine = random_graph(), random_rows(), Path(folder) / f"layers{rank}"
+    run([mean_and_max] * 2, graph, x, group=True, resume=mine)
+    if rank == 1:
+        (mine / "layer0.bin").write_bytes(b"")
+
+    def tell(done: int, total: int) -> None:
+        if done == 2 * NODES:
+            raise ZeroDivisionError("a fault of one process")
+
+    few = pgs.Graph.from_coo([0], [0], num_nodes=world - 1)
+    rows = torch.ones(world - 1, WIDTH)
+    faulty: list[tuple[Any, Any, dict[str, Any], str]] = [
+        (graph, x, {"out": "no folder/rows.npy"}, "out: expected a file name"),
+        (graph, x, {"features": x[:5]}, "features: expected a row for each"),
+        (graph, x, {"resume": mine}, "layer0.bin of"),
+        (graph, x, {"progress": tell}, "a fault of one process"),
+        (few, rows, {"out": torch.empty(world - 1, 2)}, "out: expected shape"),
+    ]
+    for of, features, options, text in faulty:
+        options = {"features": features, "progress": False, **(options if rank == 1 else {})}
+        if text.startswith("layer0"):
+            options["resume"] = mine
+        try:
+            pgs.inference([mean_and_max] * 2, of, group=True, **options)
+        except Exception as error:
+            assert text in str(error), error
+            ours = "process 1 of the group failed" not in str(error)
+            assert ours == (rank == 1), error
+        else:
+            raise AssertionError(f"expected an error: {text}")
+
+
+def differing(rank: int, world: int) -> None:
+    graph, x = random_graph(), random_rows()
+    other = rank == 1
+    for layers, features, options in (
+        ([mean_and_max] * (1 + other), x, {}),
+        ([mean_and_max, torch.nn.Linear(3 * WIDTH, 4 + other)], x, {}),
+        ([mean_and_max], x.double() if other else x, {}),
+        ([mean_and_max], x, {"out": x.new_empty(NODES, 3 * WIDTH).half()} if other else {}),
+    ):
+        try:
+            run(layers, graph, features, group=True, **options)
+        except ValueError as error:
+            assert "expected the same arguments in all processes" in str(error)
+        else:
+            raise AssertionError("expected an error")
+    same = run([mean_and_max], graph, x, group=True)
+    assert torch.equal(same, run([mean_and_max], graph, x))
+
+
 def failing(rank: int, world: int) -> None:
     def layer(block: Any, x: Any) -> Any:
         if rank == 1:

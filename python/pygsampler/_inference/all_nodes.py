@@ -114,44 +114,48 @@ def inference(
     from pygsampler._inference.plan import InferencePlan, evaluation
     from pygsampler._inference.process_share import ProcessShare
 
-    if not isinstance(graph, Graph):
-        raise TypeError(
-            f"graph: expected a pygsampler.Graph, got {describe(graph)}; Graph.from_pyg(data) and "
-            "Graph.from_dgl(g) convert others"
-        )
-    if hasattr(graph, "partition"):
-        raise TypeError(
-            "graph: expected a graph that this process has whole, got a DistributedGraph; open the "
-            "file that it was made of, of which each process maps what it reads, and give group="
-        )
-    if batch_size is not None:
-        integer(batch_size, "batch_size", 1)
-    if memory is not None:
-        integer(memory, "memory", 1)
-    plan = InferencePlan(model, graph, features, edge_data, device)
-    outputs = plan.outputs(out)
-    share = None
-    if group is not None and group is not False:
-        plan.check_shareable()
-        share = ProcessShare(group, plan.device)
-    finished = None
-    if resume is not None:
-        finished = plan.finished(resume)
-        # Sums of products of matrices depend on the sizes of ranges.
-        memory = finished.settings.get("memory") if memory is None else memory
-        batch_size = finished.settings.get("batch_size") if batch_size is None else batch_size
-    if memory is None:
-        memory = available_memory(plan.device)
-    if share is not None:
-        # Ways of a layer follow from what has room; layers that all have finished are kept.
-        memory = min(share.agree(memory))
-        count = min(share.agree(0 if finished is None else finished.count))
-        if finished is not None:
-            finished.keep(count)
-    if finished is not None:
-        finished.settings.update(memory=memory, batch_size=batch_size)
-        finished.save()
     with ExitStack() as stack:
+        share = None
+        if group is not None and group is not False:
+            share = stack.enter_context(ProcessShare(group))
+        if not isinstance(graph, Graph):
+            raise TypeError(
+                f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
+                "Graph.from_pyg(data) and Graph.from_dgl(g) convert others"
+            )
+        if hasattr(graph, "partition"):
+            raise TypeError(
+                "graph: expected a graph that this process has whole, got a DistributedGraph; open "
+                "the file that it was made of, of which each process maps what it reads, and give "
+                "group="
+            )
+        if batch_size is not None:
+            batch_size = integer(batch_size, "batch_size", 1)
+        if memory is not None:
+            memory = integer(memory, "memory", 1)
+        plan = InferencePlan(model, graph, features, edge_data, device)
+        outputs = plan.outputs(out)
+        if share is not None:
+            plan.check_shareable()
+            share.use(plan.device)
+        finished = None
+        if resume is not None:
+            finished = plan.finished(resume)
+            # Sums of products of matrices depend on the sizes of ranges.
+            memory = finished.settings.get("memory") if memory is None else memory
+            batch_size = finished.settings.get("batch_size") if batch_size is None else batch_size
+        if memory is None:
+            memory = available_memory(plan.device)
+        if share is not None:
+            # Ways of a layer follow from what has room; layers that all have finished are kept.
+            memory = min(share.agree("memory", memory))
+            done = 0 if finished is None else finished.count
+            count = min(share.agree("finished layers", done))
+            if finished is not None:
+                finished.keep(count)
+        if finished is not None:
+            finished.settings.update(memory=memory, batch_size=batch_size)
+            finished.save()
         stack.enter_context(torch.no_grad())
         stack.enter_context(evaluation(plan.modules))
         tell = stack.enter_context(progress_callback(progress, "inference", "node"))

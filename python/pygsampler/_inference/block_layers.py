@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from pygsampler._inference.ranges import InEdges, NodeRange
     from pygsampler._inference.tables import NodeTable
 
-__all__ = ["BlockLayer", "RowLayer", "count_arguments", "layer_name", "modules_of", "widest"]
+__all__ = [
+    "BlockLayer",
+    "RowLayer",
+    "check_by_row",
+    "count_arguments",
+    "layer_name",
+    "modules_of",
+    "widest",
+]
 
 # Functions of rows run on so many bytes at a time.
 _CACHED_BYTES = 1 << 20
@@ -78,6 +86,21 @@ def check_by_row(layer: Any) -> None:
                     f"model: expected norms with running statistics, got {type(each).__name__} "
                     "with track_running_stats=False, which takes the mean of all nodes at once"
                 )
+            if _takes_all_nodes(each):
+                raise ValueError(
+                    "model: expected norms that work row by row in a list, got "
+                    f"{type(each).__name__}, which takes the mean of all nodes at once; give a "
+                    "module of PyG whose forward has the norm"
+                )
+
+
+def _takes_all_nodes(module: torch.nn.Module) -> bool:
+    """True for a norm of PyG whose result for a row depends on other rows in evaluation."""
+    if type(module).__module__.partition(".")[0] != "torch_geometric":
+        return False
+    from pygsampler.pyg.layer_run import uses_statistics
+
+    return uses_statistics(module, False)
 
 
 def widest(layers: Any, source: NodeTable) -> int:
@@ -91,11 +114,10 @@ def widest(layers: Any, source: NodeTable) -> int:
 class RowLayer:
     """Functions that work row by row: activations, linear layers, norms in evaluation."""
 
-    def __init__(self, functions: list[Callable[[Any], Any]]) -> None:
-        self.functions = functions
+    def __init__(self, functions: list[Callable[[Any], Any]], copies: bool = False) -> None:
+        """With ``copies`` functions may overwrite their rows, which are the caller's."""
+        self.functions, self.copies = functions, copies
         self.name = ", ".join(map(layer_name, functions))
-        for each in functions:
-            check_by_row(each)
 
     def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         return ROWS
@@ -104,6 +126,8 @@ class RowLayer:
         return 3 * widest(self.functions, source), 0
 
     def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
+        if self.copies:
+            x_dst = x_dst.clone()
         rows: Tensor = apply_functions(self.functions, x_dst)
         return rows
 
@@ -146,8 +170,6 @@ class BlockLayer:
                 "model: expected layers f(block, x), f(block, x_src, x_dst) or f(x), got "
                 f"{describe(function)} with {self.arguments} arguments"
             )
-        for each in functions:
-            check_by_row(each)
 
     def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         return FIRST if self.arguments == 2 else APART

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["FinishedLayers", "fingerprint"]
 
 _FORMAT = 1
-_MANIFEST = "manifest.json"
+_MANIFEST, _TEMPORARY = "manifest.json", "manifest.tmp"
 # Of long arrays so many rows, at equal distances, are part of a fingerprint.
 _SAMPLED_ROWS = 512
 
@@ -42,13 +42,22 @@ class FinishedLayers:
         self._manifest = {"format": _FORMAT, **identity, "settings": {}, "layers": []}
         path = self.folder / _MANIFEST
         if not path.exists():
-            if any(self.folder.iterdir()):
+            # A run that was killed in its first moments leaves a manifest that is not complete.
+            if any(each.name != _TEMPORARY for each in self.folder.iterdir()):
                 raise ValueError(
                     f"resume: expected an empty folder or one of an earlier run, got {self.folder} "
                     "with other files"
                 )
             return
-        found = json.loads(path.read_text())
+        try:
+            found = json.loads(path.read_text())
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError(
+                f"resume: expected an empty folder or one of an earlier run, got {self.folder} "
+                f"with another {_MANIFEST}"
+            )
         for name, value in {"format": _FORMAT, **identity}.items():
             if found.get(name) != value:
                 raise ValueError(
@@ -105,8 +114,7 @@ class FinishedLayers:
 
     def save(self) -> None:
         """Writes the manifest, in one step."""
-        path = self.folder / _MANIFEST
-        temporary = path.with_suffix(".tmp")
+        path, temporary = self.folder / _MANIFEST, self.folder / _TEMPORARY
         with open(temporary, "w") as file:
             json.dump(self._manifest, file, indent=1)
             file.flush()
@@ -134,7 +142,9 @@ def fingerprint(
         parts["model"].update(_bytes(tensor.detach()))
     for table in inputs:
         count = table.shape[0]
-        chosen = torch.linspace(0, max(count - 1, 0), min(count, _SAMPLED_ROWS)).long()
+        sampled = min(count, _SAMPLED_ROWS)
+        # Whole numbers: floats of 32 bits round a large last place up to one behind all rows.
+        chosen = torch.arange(sampled) * max(count - 1, 0) // max(sampled - 1, 1)
         rows = table.gather(chosen, torch.device("cpu"))
         parts["features"].update(f"{table.shape} {rows.dtype}".encode() + _bytes(rows))
     for csc in graphs:
@@ -147,5 +157,6 @@ def fingerprint(
 
 
 def _bytes(tensor: Tensor) -> bytes:
-    flat = tensor.cpu().contiguous().reshape(-1)
+    dense = tensor if tensor.layout == torch.strided else tensor.to_dense()
+    flat = dense.cpu().contiguous().reshape(-1)
     return bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""

@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from pygsampler._engine.checks import describe
 from pygsampler._features.cached_rows import cached_rows
 from pygsampler._features.features import Features
 from pygsampler._inference.range_pipeline import RangeInputs, RangePipeline
@@ -132,6 +133,10 @@ class InferenceRun:
         out : Output, optional
             The place for the rows; without it the run chooses one.
         """
+        if out is not None and (out.overlaps(source) or out.overlaps(target)):
+            # Later ranges read what the first ones would overwrite.
+            rows = self.layer(layer, csc, source, target).tensor
+            return NodeTable(out.allocate(tuple(rows.shape), rows.dtype).copy_(rows))
         number, self._number = self._number, self._number + 1
         count = target.shape[0] if csc is None else csc.num_dst
         if self.finished is not None and out is None:
@@ -173,8 +178,12 @@ class InferenceRun:
             pipeline = RangePipeline(read, len(cuts) - 1, self.device)
             result: Tensor | None = None
             for place, (first, last) in enumerate(itertools.pairwise(cuts)):
-                rows = layer.run(*pipeline.take(place))
+                rows: Any = layer.run(*pipeline.take(place))
                 pipeline.read_ahead(place + 1)
+                if not isinstance(rows, torch.Tensor):
+                    raise TypeError(
+                        f"{layer.name}: expected a tensor from the layer, got {describe(rows)}"
+                    )
                 if rows.shape[:1] != (last - first,):
                     raise ValueError(
                         f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
@@ -188,6 +197,11 @@ class InferenceRun:
                         self._hold(result)
                     else:
                         result = self.allocate(shape, rows.dtype, out, number)
+                if result.shape[1:] != rows.shape[1:]:
+                    raise ValueError(
+                        f"{layer.name}: expected rows of one shape, got {tuple(result.shape[1:])} "
+                        f"for the first nodes and {tuple(rows.shape[1:])} for nodes from {first} on"
+                    )
                 if result is not rows:
                     pipeline.write(result[first:last], rows)
                 del rows
@@ -195,7 +209,10 @@ class InferenceRun:
             pipeline.finish()
             return result
 
-        result = compute() if bounds is None else self._shared(compute, bounds, out, number)
+        if bounds is None:
+            result = compute()
+        else:
+            result = self._shared(compute, bounds, layer.name, out, number)
         assert result is not None
         if self.finished is not None and out is None:
             self.finished.complete(number, layer.name, result)
@@ -329,31 +346,23 @@ class InferenceRun:
         self,
         compute: Callable[[], Tensor | None],
         bounds: list[int],
+        name: str,
         out: Output | None,
         number: int,
     ) -> Tensor:
-        """Returns the rows of all nodes, of which each process computes its own.
-
-        Raises RuntimeError where another process failed.
-        """
+        """Returns the rows of all nodes, of which each process computes its own."""
         assert self.share is not None
-        result, failed = None, None
-        try:
-            result = compute()
-        except Exception as error:
-            failed = error
+        result = compute()
         shape = None if result is None else (tuple(result.shape), result.dtype)
-        told = None if failed is None else f"{type(failed).__name__}: {failed}"
-        answers = self.share.agree((told, shape))
-        if failed is not None:
-            raise failed
-        for rank, (problem, _) in enumerate(answers):
-            if problem is not None:
-                raise RuntimeError(f"inference: process {rank} of the group failed: {problem}")
-        if result is None:
-            # No node is this process's: there are fewer than processes.
-            sizes, dtype = next(known for _, known in answers if known is not None)
-            result = self.allocate(sizes, dtype, out, number)
+        shapes = self.share.agree(f"layer {name} of nodes {bounds}", shape)
+        sizes, dtype = next(each for each in shapes if each is not None)
+        self.share.check_equal([each or (sizes, dtype) for each in shapes])
+        if None in shapes:
+            if result is None:
+                # No node is this process's: there are fewer than processes.
+                result = self.allocate(sizes, dtype, out, number)
+            self.share.agree("room for rows")
+        assert result is not None
         self.share.exchange(result, bounds)
         first, last = self.share.node_range(bounds)
         self.advance(bounds[-1] - (last - first))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,9 +13,11 @@ from torch.nn.parameter import UninitializedParameter
 
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
+from pygsampler._graph.schema import edge_type_of
 from pygsampler._inference.block_layers import (
     BlockLayer,
     RowLayer,
+    check_by_row,
     count_arguments,
     layer_name,
     modules_of,
@@ -41,6 +44,11 @@ def evaluation(modules: list[torch.nn.Module]) -> Iterator[None]:
         yield
     finally:
         for each, training in flags:
+            # Adapters of low rank, for one, merge their matrices in one mode and part them in the
+            # other.
+            if each.training != training:
+                each.train(training)
+        for each, training in flags:
             each.training = training
 
 
@@ -53,6 +61,25 @@ def _is_pyg(value: Any) -> bool:
     return has_layers(value)
 
 
+def _takes(layer: Any, name: str) -> bool:
+    """True for a layer of PyG with an argument of this name."""
+    return _is_pyg(layer) and name in inspect.signature(layer.forward).parameters
+
+
+def _hint(module: torch.nn.Module) -> str:
+    """Returns a module's class and options, also those of PyG's that its text does not show."""
+    shown: list[Any] = [type(module).__qualname__, module.extra_repr()]
+    if type(module).__module__.partition(".")[0] == "torch_geometric":
+        for name, value in sorted(vars(module).items()):
+            if name.startswith("_") or name == "training":
+                continue
+            if isinstance(value, (bool, int, float, str)):
+                shown.append(f"{name}={value}")
+            elif callable(value):
+                shown.append(f"{name}={layer_name(value)}")
+    return " ".join(shown)
+
+
 class InferencePlan:
     """The arguments of a run, checked."""
 
@@ -63,6 +90,10 @@ class InferencePlan:
         self.model, self.layers = self._layers(model)
         entries = [self.model] if self.layers is None else self.layers
         self.modules = list(modules_of(entries))
+        for each in self.layers or ():
+            # Norms in a layer of PyG have it take all nodes.
+            if not _is_pyg(each):
+                check_by_row(each)
         hetero = not graph.is_homogeneous
         if hetero and self.layers is not None:
             for each in self.layers:
@@ -76,6 +107,10 @@ class InferencePlan:
         if self.device.type not in ("cpu", "cuda"):
             raise ValueError(f"device: expected the CPU or a CUDA device, got {self.device}")
         self.cscs = self._cscs(hetero)
+        if edge_data is not None and not isinstance(edge_data, Mapping):
+            raise TypeError(
+                f"edge_data: expected a mapping of names of arguments, got {describe(edge_data)}"
+            )
         self.edge_data = self._edge_data(edge_data or {}, hetero)
 
     def _layers(self, model: Any) -> tuple[Any, list[Any] | None]:
@@ -165,6 +200,11 @@ class InferencePlan:
                 "edge_data: expected None without layers of PyG; a layer f(block, x) has "
                 "block.edge_ids"
             )
+        for name in edge_data:
+            if self.layers is not None and not any(_takes(each, name) for each in self.layers):
+                raise ValueError(
+                    f"edge_data: expected arguments of PyG's layers in the list, got {name!r}"
+                )
         found: dict[str, Any] = {}
         for name, value in edge_data.items():
             if not hetero:
@@ -173,10 +213,18 @@ class InferencePlan:
             values = value
             if isinstance(value, str):
                 values = {kind: value for kind in self.cscs if value in self.graph.edata[kind]}
+                if not values:
+                    raise KeyError(
+                        f"edge_data[{name!r}]: expected an array of some edge type, got {value!r}"
+                    )
             if not isinstance(values, Mapping):
                 raise TypeError(
                     f"edge_data[{name!r}]: expected a mapping of edge types, got {describe(value)}"
                 )
+            values = {
+                edge_type_of(kind, self.cscs, f"edge_data[{name!r}]"): each
+                for kind, each in values.items()
+            }
             found[name] = {
                 kind: self._edge_rows(name, each, kind, self.graph.edata[kind])
                 for kind, each in values.items()
@@ -189,13 +237,21 @@ class InferencePlan:
             if value not in named:
                 raise KeyError(f"{where}: expected one of {sorted(named)}, got {value!r}")
             value = named[value]
-        rows = as_tensor(value).detach()
+        try:
+            rows = as_tensor(value).detach()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(
+                f"{where}: expected a tensor or an array, got {describe(value)}: {error}"
+            ) from None
         least = csc.num_edges
         if rows.dim() < 1 or rows.shape[0] < least:
             raise ValueError(
                 f"{where}: expected a row for each of {least} edges, got shape {tuple(rows.shape)}"
             )
         if csc.edge_ids is not None:
+            last = int(csc.edge_ids.max()) if least else 0
+            if last >= max(rows.shape[0], 1):
+                raise ValueError(f"{where}: expected a row for edge {last}, got {rows.shape[0]}")
             rows = rows.index_select(0, csc.edge_ids.to(rows.device))
         elif rows.shape[0] != least:
             raise ValueError(f"{where}: expected {least} rows, got {rows.shape[0]}")
@@ -213,6 +269,9 @@ class InferencePlan:
                 f"{describe(out)}"
             )
         counts: Any = self.graph.num_nodes
+        for kind in out or ():
+            if kind not in counts:
+                raise ValueError(f"out: expected node types of {list(counts)}, got {kind!r}")
         found = {}
         for kind, count in counts.items():
             table = self.tables.get(kind)
@@ -252,8 +311,11 @@ class InferencePlan:
             (f"{place}.{name}", each)
             for place, module in enumerate(self.modules)
             for name, each in module.state_dict().items()
+            # Extra states of modules are objects of any kind.
+            if isinstance(each, torch.Tensor)
         )
-        names = " ".join([*map(layer_name, entries), *map(str, self.modules)])
+        modules = [each for module in self.modules for each in module.modules()]
+        names = " ".join([*map(layer_name, entries), *map(str, self.modules), *map(_hint, modules)])
         identity = fingerprint(names, tensors, self.cscs.values(), [*self.tables.values()])
         return FinishedLayers(folder, identity)
 
@@ -278,7 +340,11 @@ class InferencePlan:
             about = self.model, self.cscs[None], self.tables[None], self.edge_data
             table = pyg_models.run_basic(run, *about, outputs[None])
             return outputs[None].finish(table.tensor)
-        x = {kind: each.read_all(self.device) for kind, each in self.tables.items()}
+        x = {}
+        for kind, table in self.tables.items():
+            rows = table.read_all(self.device)
+            # A model may overwrite its input, as activations in place do.
+            x[kind] = rows.clone() if table.read_only and rows is table.values else rows
         result = pyg_models.run_model(run, self.model, self.cscs, x.get(None, x), self.edge_data)
         if None in outputs:
             return outputs[None].put(result)
@@ -296,7 +362,7 @@ class InferencePlan:
         for number, (function, functions) in enumerate(groups):
             layer: Any
             if function is None:
-                layer = RowLayer(functions)
+                layer = RowLayer(functions, copies=True)
             elif _is_pyg(function):
                 from pygsampler._inference.pyg_layers import list_layer
 

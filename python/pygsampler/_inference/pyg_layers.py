@@ -16,7 +16,7 @@ from pygsampler._inference.layer_runs import BY_EDGE, FIRST, REDUCED, WHOLE
 from pygsampler._ops.segments import Segments
 from pygsampler.pyg.batch_slices import LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, _is_plain, fused_layer
-from pygsampler.pyg.layer_run import LayerForward, _certain_way, _is_patched
+from pygsampler.pyg.layer_run import LayerForward, _certain_way, _is_patched, uses_statistics
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,8 +36,8 @@ _REDUCES_FIRST = layers.SAGEConv, layers.GINConv, layers.GraphConv, layers.GCNCo
 class ConvLayer:
     """A layer of PyG, and functions of its rows.
 
-    ``forward`` is the layer's own, and ``extras`` are its tensors of edges, in the order of the
-    graph's CSC.
+    ``forward`` is the layer's own, or the layer itself if it has hooks, and ``extras`` are its
+    tensors of edges, in the order of the graph's CSC.
     """
 
     def __init__(
@@ -61,6 +61,12 @@ class ConvLayer:
     def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         assert csc is not None
         module = self.module
+        statistics = any(uses_statistics(each, False) for each in module.modules())
+        if statistics or self.forward is module:
+            # A norm in the layer, as in the network of a GIN, takes the mean of all nodes; hooks
+            # are called once, with what the layer gets.
+            self._fused = self._way = None
+            return WHOLE
         if self._fused is not None and self._obstacle(csc, source) is not None:
             self._fused = None
         if self._fused is not None:
@@ -119,7 +125,11 @@ class ConvLayer:
             # Of the whole graph edges are in the order of the CSC.
             x: Any = (x_src, x_dst) if self.pair else x_src
             edge_index = nodes.csc.edge_index()
-            result: Tensor = self.forward(x, edge_index=edge_index, **self.extras)
+            result: Tensor
+            if self.forward is self.module:
+                result = self.forward(x, edge_index, **self.extras)
+            else:
+                result = self.forward(x, edge_index=edge_index, **self.extras)
             return result
         target = x_dst if access == REDUCED or self.pair else None
         edges = _RangeEdges(nodes, self.extras.get("edge_weight"))
@@ -148,7 +158,8 @@ def list_layer(
         )
     names = inspect.signature(module.forward).parameters
     extras = {key: each for key, each in edge_data.items() if key in names}
-    return ConvLayer(f"{name}.{type(module).__name__}", module, module.forward, extras, functions)
+    forward = module if module._forward_hooks or module._forward_pre_hooks else module.forward
+    return ConvLayer(f"{name}.{type(module).__name__}", module, forward, extras, functions)
 
 
 class _RangeGroups:
@@ -203,7 +214,9 @@ def _gcn_norms(
     csc = nodes.csc
     # PyG gives all edges the weight 1 where there are none, the loops too.
     fill = 2.0 if improved and edge_weight is not None else 1.0
-    key = loops, fill, dtype, id(edge_weight)
+    # A model may change its weights in place between two layers.
+    tracked = None if edge_weight is None or edge_weight.is_inference() else edge_weight
+    key = loops, fill, dtype, id(edge_weight), None if tracked is None else tracked._version
     if key not in csc.cache:
         csc.cache[key] = edge_weight, *_gcn_factors(csc, edge_weight, fill, loops, dtype)
     _, factor, loop = csc.cache[key]

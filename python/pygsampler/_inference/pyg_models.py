@@ -155,4 +155,5 @@ def _run_layer(
     layer = ConvLayer(name, module, forward, extras, pair=apart)
     result = run.layer(layer, csc, source, own)
     run.release(result)
-    return result.tensor.to(run.device)
+    # A model may overwrite its rows, as activations in place do; those of a finished layer stay.
+    return result.tensor.to(run.device, copy=run.finished is not None)

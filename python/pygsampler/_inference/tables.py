@@ -34,12 +34,34 @@ def tensor_of_array(array: Any) -> Tensor:
         return torch.from_numpy(array)
 
 
+def _tensor_of(value: Any) -> Tensor:
+    """Returns an array as a tensor, on its memory if torch takes that."""
+    try:
+        import numpy
+    except ImportError:
+        return as_tensor(value)
+    if not isinstance(value, numpy.ndarray):
+        return as_tensor(value)
+    # Torch has no strides that go backwards, and no other order of bytes.
+    native = value.astype(value.dtype.newbyteorder("="), copy=False)
+    backwards = any(each < 0 for each in native.strides)
+    return tensor_of_array(native.copy() if backwards else native)
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Returns rows on a device, where work in its current stream may use them."""
+    # A CPU would read them while they come.
+    return tensor.to(device, non_blocking=device.type == "cuda")
+
+
 class NodeTable:
     """Rows of all nodes, shape [N, ...]: a tensor in any memory, or ``Features``."""
 
     def __init__(self, values: Tensor | Features) -> None:
         self.features = values if isinstance(values, Features) else None
         self.values = None if isinstance(values, Features) else values
+        # True for memory that may be a file's, where a write would end the process.
+        self.read_only = False
 
     @classmethod
     def of_input(cls, value: Any, where: str, num_rows: int) -> NodeTable:
@@ -55,17 +77,21 @@ class NodeTable:
             stays = value._where() >= 0 or value.stored_dtype != value.dtype
             table = cls(value) if stays else cls(value._read_all())
         elif isinstance(value, torch.Tensor):
+            if value.layout != torch.strided:
+                raise TypeError(
+                    f"{where}: expected a dense tensor, got {value.layout}; use x.to_dense()"
+                )
             table = cls(value.detach().contiguous())
-        elif type(value).__module__.partition(".")[0] == "numpy":
-            table = cls(tensor_of_array(value).contiguous())
         else:
             try:
-                table = cls(as_tensor(value))
+                table = cls(_tensor_of(value).contiguous())
             except (TypeError, ValueError, RuntimeError):
                 raise TypeError(
                     f"{where}: expected a tensor, an array, Features or the path of a .npy file "
                     f"with a row for each of {num_rows} nodes, got {describe(value)}"
                 ) from None
+        flags = getattr(value, "flags", None)
+        table.read_only = isinstance(value, Features) or not getattr(flags, "writeable", True)
         shape = table.shape
         if not shape or shape[0] != num_rows:
             raise ValueError(
@@ -108,7 +134,7 @@ class NodeTable:
     def read_range(self, first: int, last: int, device: torch.device) -> Tensor:
         """Returns the rows of a range of nodes, on a device."""
         if self.values is not None:
-            return self.values[first:last].to(device, non_blocking=True)
+            return _moved(self.values[first:last], device)
         ids = torch.arange(first, last, device=self._reader())
         return self.gather(ids, device)
 
@@ -120,15 +146,14 @@ class NodeTable:
             rows: Tensor = Features.from_tensor(self.values)[ids.to(self.values.device)]
             # Page-locked copies leave while the next range is gathered.
             rows = rows.pin_memory() if device.type == "cuda" and not rows.is_cuda else rows
-            return rows.to(device, non_blocking=True)
+            return _moved(rows, device)
         assert self.features is not None
-        result: Tensor = self.features[ids.to(self._reader())].to(device, non_blocking=True)
-        return result
+        return _moved(self.features[ids.to(self._reader())], device)
 
     def read_all(self, device: torch.device) -> Tensor:
         """Returns all rows on a device, without a copy where they are there."""
         if self.values is not None:
-            return self.values.to(device, non_blocking=True)
+            return _moved(self.values, device)
         return self.read_range(0, self.shape[0], device)
 
     def _reader(self) -> torch.device:
@@ -171,6 +196,13 @@ def _reserve(path: Path, size: int) -> None:
         os.posix_fallocate(file.fileno(), 0, size)
 
 
+def _memory_of(tensor: Tensor) -> tuple[int, int]:
+    """Returns the addresses of a tensor's first byte, and of the one behind its last."""
+    ends = zip(tensor.shape, tensor.stride(), strict=True)
+    size = 1 + sum((count - 1) * stride for count, stride in ends) if tensor.numel() else 0
+    return tensor.data_ptr(), tensor.data_ptr() + size * tensor.element_size()
+
+
 class Output:
     """The place of a result: a tensor, an array, or a file that appears once it is complete."""
 
@@ -208,7 +240,18 @@ class Output:
             )
         if not flags.writeable:
             raise ValueError(f"{self.where}: expected an array to write to, got a read-only one")
-        return torch.from_numpy(out)
+        try:
+            return torch.from_numpy(out)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.where}: expected an array that torch takes: {error}") from None
+
+    def overlaps(self, table: NodeTable) -> bool:
+        """True if results may overwrite rows of a table."""
+        if not isinstance(self.out, torch.Tensor) or table.values is None:
+            return False
+        first, last = _memory_of(self.out)
+        begin, end = _memory_of(table.values)
+        return self.out.device == table.device and max(first, begin) < min(last, end)
 
     def allocate(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Returns the tensor to write rows of this shape to."""
