@@ -10,7 +10,7 @@ a time is the least of the rounds.
 
 Accuracy: GraphSAGE of two layers, trained with the rows of each kind, on ``debian`` (real labels,
 the words of descriptions weighted by their rarity, rows of length 1) and on ``planted``, which has
-the classes, widths and degrees of ogbn-products: 47 classes, 100 floats, neighbors of which half
+the classes, widths and degrees of ogbn-products: 47 classes, 100 floats, neighbors of which 30 %
 are of one's own class. Test accuracy is of ``pygsampler.inference`` over the same features; a row
 is the mean over seeds, and the greatest difference to float32 with the same seed.
 """
@@ -119,7 +119,7 @@ def words_of_debian() -> Task:
 
 
 def planted(nodes: int, degree: int = 25, classes: int = 47, width: int = 100) -> Task:
-    """Classes of nodes that show in half of their edges and, faintly, in their rows."""
+    """Classes of nodes that show in 30 % of their edges and, faintly, in their rows."""
     random = torch.Generator().manual_seed(2)
     y = torch.randint(0, classes, (nodes,), generator=random)
     dst = torch.arange(nodes).repeat_interleave(degree)
@@ -128,11 +128,11 @@ def planted(nodes: int, degree: int = 25, classes: int = 47, width: int = 100) -
     within = (torch.rand(len(dst), generator=random) * sizes[y[dst]]).long()
     near = order[(starts - sizes)[y[dst]] + within]
     anywhere = torch.randint(0, nodes, (len(dst),), generator=random)
-    src = torch.where(torch.rand(len(dst), generator=random) < 0.5, near, anywhere)
+    src = torch.where(torch.rand(len(dst), generator=random) < 0.3, near, anywhere)
     centers = torch.randn(classes, width, generator=random)
     # Columns of a principal component analysis become smaller from one to the next.
     spread = torch.arange(1, width + 1) ** -0.5
-    x = (0.25 * centers[y] + torch.randn(nodes, width, generator=random)) * spread
+    x = (0.3 * centers[y] + torch.randn(nodes, width, generator=random)) * spread
     train, test = torch.randperm(nodes, generator=random).split([nodes // 2, nodes - nodes // 2])
     return Task(pgs.Graph.from_coo(src, dst, num_nodes=nodes), x, y, train, test)
 

@@ -6,10 +6,13 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
+from torch.utils.data import get_worker_info
 from torch_geometric.data import Data, HeteroData
 
 from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
+from pygsampler._arrays.dtypes import KINDS
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
 from pygsampler._features.read_many import read_many
@@ -20,7 +23,16 @@ if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler.pyg.base_sampler import Sampler
 
-__all__ = ["BatchFeatures", "FeatureColumn", "check_edge_ids", "check_features"]
+__all__ = [
+    "BatchFeatures",
+    "FeatureColumn",
+    "check_edge_ids",
+    "check_features",
+    "read_by_engine",
+]
+
+# Rows of fewer bytes torch reads as fast.
+_READ_BYTES = 1 << 20
 
 # What batches of PyG's loaders, and of ours, have already.
 _TAKEN = {
@@ -131,6 +143,65 @@ class BatchFeatures:
             for attr, rows in zip(stored, store.multi_get_tensor(stored), strict=True):
                 of = _store(batch, attr.group_name if isinstance(edges, Mapping) else None)
                 of[attr.attr_name] = rows
+
+
+class _EngineTensor(torch.Tensor):
+    """A tensor of ``data`` of which PyG asks torch for rows, and gets them from the engine.
+
+    Idle cores of the engine read them, several rows ahead, into memory whose pages are there.
+    """
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        # By its name: PyG puts another in the place of torch's.
+        if function.__name__ == "index_select" and len(args) == 3 and args[1] == 0:
+            with torch._C.DisableTorchFunctionSubclass():
+                values, _, ids = args
+                features = Features.from_tensor(values.as_subclass(torch.Tensor))
+                return read_many([(features, ids)], threads=worker_threads())[0]
+        return super().__torch_function__(function, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+
+
+def read_by_engine(data: Any, out: Any) -> Any:
+    """Returns ``data``, or a copy whose arrays the engine reads, for the batch of a sample.
+
+    Values, order and types of the batch are the same. Few rows, and what a worker process reads
+    into shared memory, are left to torch.
+    """
+    if not isinstance(data, (Data, HeteroData)) or get_worker_info() is not None:
+        return data
+    chosen = []
+    kinds = {None, *data.node_types, *data.edge_types} if isinstance(data, HeteroData) else {None}
+    for of, ids_of in (("is_node_attr", out.node), ("is_edge_attr", out.edge)):
+        for kind, ids in (ids_of if isinstance(ids_of, Mapping) else {None: ids_of}).items():
+            if ids is None or kind not in kinds:
+                continue
+            store = data._store if kind is None else data[kind]
+            for name, value in store.items():
+                if _is_readable(value, len(ids)) and getattr(store, of)(name):
+                    chosen.append((kind, name, value))
+    if not chosen:
+        return data
+    data = copy.copy(data)
+    for kind, name, value in chosen:
+        _store(data, kind)[name] = value.as_subclass(_EngineTensor)
+    return data
+
+
+def _is_readable(value: Any, count: int) -> bool:
+    """True for a tensor of which so many rows are worth a call, and no gradient is lost."""
+    return (
+        type(value) is torch.Tensor
+        and value.device.type == "cpu"
+        and value.layout == torch.strided
+        and str(value.dtype).removeprefix("torch.") in KINDS
+        and value.dim() > 0
+        and value.is_contiguous()
+        and not value.requires_grad
+        and count * value.nbytes >= _READ_BYTES * max(len(value), 1)
+    )
 
 
 def _store(data: Any, kind: Any) -> Any:
