@@ -180,7 +180,8 @@ def accuracy(task: Task, features: pgs.Features, seed: int, epochs: int) -> floa
 def train(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Accuracies of each kind beside float32."""
     found = []
-    for name, task in (("debian", words_of_debian()), ("planted", planted(options.planted))):
+    for name in options.graphs:
+        task = words_of_debian() if name == "debian" else planted(options.planted)
         host = pgs.Features.from_tensor(task.x)
         exact: list[float] = []
         for kind in ("float32", *KINDS):
@@ -228,6 +229,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--width", type=int, default=100, help="values of a row")
     parser.add_argument("--rows", type=int, default=200_000, help="rows that are read")
     parser.add_argument("--rounds", type=int, default=9)
+    names = ["debian", "planted"]
+    parser.add_argument("--graphs", nargs="+", choices=names, default=names, help="to train on")
     parser.add_argument("--planted", type=int, default=100_000, help="nodes of that graph")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=5)

@@ -8,7 +8,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,6 +69,16 @@ class Layer(Protocol):
     def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
         """Returns the rows of a range."""
         ...
+
+
+def _check_rows(layer: str, result: Any, count: int) -> None:
+    """TypeError or ValueError for a layer's result that is no row for each of so many nodes."""
+    if not isinstance(result, torch.Tensor):
+        raise TypeError(f"{layer}: expected a tensor from the layer, got {describe(result)}")
+    if result.shape[:1] != (count,):
+        raise ValueError(
+            f"{layer}: expected a row for each of {count} nodes, got shape {tuple(result.shape)}"
+        )
 
 
 def available_memory(device: torch.device) -> int:
@@ -175,38 +185,31 @@ class InferenceRun:
             return self._inputs(csc, source, target, access, *cuts[number : number + 2])
 
         def compute() -> Tensor | None:
-            pipeline = RangePipeline(read, len(cuts) - 1, self.device)
             result: Tensor | None = None
-            for place, (first, last) in enumerate(itertools.pairwise(cuts)):
-                rows: Any = layer.run(*pipeline.take(place))
-                pipeline.read_ahead(place + 1)
-                if not isinstance(rows, torch.Tensor):
-                    raise TypeError(
-                        f"{layer.name}: expected a tensor from the layer, got {describe(rows)}"
-                    )
-                if rows.shape[:1] != (last - first,):
-                    raise ValueError(
-                        f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
-                        f"{tuple(rows.shape)}"
-                    )
-                if result is None:
-                    shape = count, *rows.shape[1:]
-                    if last - first == count and self._may_return(rows, out):
-                        # The one range is the result.
-                        result = rows
-                        self._hold(result)
-                    else:
-                        result = self.allocate(shape, rows.dtype, out, number)
-                if result.shape[1:] != rows.shape[1:]:
-                    raise ValueError(
-                        f"{layer.name}: expected rows of one shape, got {tuple(result.shape[1:])} "
-                        f"for the first nodes and {tuple(rows.shape[1:])} for nodes from {first} on"
-                    )
-                if result is not rows:
-                    pipeline.write(result[first:last], rows)
-                del rows
-                self.advance(last - first)
-            pipeline.finish()
+            with closing(RangePipeline(read, len(cuts) - 1, self.device)) as pipeline:
+                for place, (first, last) in enumerate(itertools.pairwise(cuts)):
+                    rows: Any = layer.run(*pipeline.take(place))
+                    pipeline.read_ahead(place + 1)
+                    _check_rows(layer.name, rows, last - first)
+                    if result is None:
+                        shape = count, *rows.shape[1:]
+                        if last - first == count and self._may_return(rows, out):
+                            # The one range is the result.
+                            result = rows
+                            self._hold(result)
+                        else:
+                            result = self.allocate(shape, rows.dtype, out, number)
+                    if result.shape[1:] != rows.shape[1:]:
+                        raise ValueError(
+                            f"{layer.name}: expected rows of one shape, got "
+                            f"{tuple(result.shape[1:])} for the first nodes and "
+                            f"{tuple(rows.shape[1:])} for nodes from {first} on"
+                        )
+                    if result is not rows:
+                        pipeline.write(result[first:last], rows)
+                    del rows
+                    self.advance(last - first)
+                pipeline.finish()
             return result
 
         if bounds is None:

@@ -106,6 +106,8 @@ class RangePipeline:
         """Returns when all results are in their places, for work in the current stream."""
         while self._staged:
             self._write_first()
+
+    def close(self) -> None:
+        """Returns when nothing is read any more, so that rows of the host may be let go of."""
         if self._streams is not None:
-            # Rows of the host may be let go of now.
             self._streams[0].synchronize()
