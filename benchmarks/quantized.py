@@ -184,8 +184,11 @@ def train(options: argparse.Namespace) -> list[dict[str, Any]]:
         task = words_of_debian() if name == "debian" else planted(options.planted)
         host = pgs.Features.from_tensor(task.x)
         exact: list[float] = []
-        for kind in ("float32", *KINDS):
-            features = host if kind == "float32" else host.quantize(kind)
+        for kind in ("float32", *KINDS, "int4 by column"):
+            dtype, _, axis = kind.partition(" by ")
+            features = host
+            if kind != "float32":
+                features = host.quantize(dtype, axis or "row")
             seeds = range(options.seeds)
             each = [accuracy(task, features, seed, options.epochs) for seed in seeds]
             exact = exact or each
@@ -193,7 +196,7 @@ def train(options: argparse.Namespace) -> list[dict[str, Any]]:
             mean = sum(each) / len(each)
             found.append({"graph": name, "kind": kind, "accuracy": each, "apart": apart})
             print(
-                f"  {name:8} {kind:12} {mean:7.2%}   at most {apart:.2%} from float32", flush=True
+                f"  {name:8} {kind:14} {mean:7.2%}   at most {apart:.2%} from float32", flush=True
             )
     return found
 

@@ -33,7 +33,7 @@ def test_it_reads_and_trains(
         *quantized.KINDS,
     ]
     assert all(row["ms"] > 0 for row in found["read"])
-    assert len(found["train"]) == 2 * 6
+    assert len(found["train"]) == 2 * 7
     assert all(0 <= row["accuracy"][0] <= 1 for row in found["train"])
 
 
