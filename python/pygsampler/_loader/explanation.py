@@ -16,8 +16,8 @@ __all__ = ["explain_loader"]
 # A smaller part of the time is no reason to change anything.
 SHARE = 0.05
 _BOUNDS = {
-    "cores": "; more would need more idle cores",
-    "memory": "; more would need more free memory, of which batches take at most a quarter",
+    "cores": "; idle cores allow no more",
+    "memory": "; free memory, of which batches take at most a quarter, allows no more",
     "": "",
 }
 

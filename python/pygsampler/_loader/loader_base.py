@@ -21,10 +21,10 @@ from pygsampler._loader.assignable_options import (
     marks,
 )
 from pygsampler._loader.epoch_state import EpochState
+from pygsampler._loader.explanation import explain_loader
 from pygsampler._loader.feature_fetcher import FeatureFetcher
 from pygsampler._loader.hetero_feature_fetcher import HeteroFeatureFetcher
 from pygsampler._loader.pipeline import begin_static, run_epoch
-from pygsampler._loader.explanation import explain_loader
 from pygsampler._loader.prefetch import close_at_exit
 from pygsampler._loader.prefetch_tuner import AUTO, PrefetchTuner
 from pygsampler._loader.shards import EpochShard, Shards, check_shard_by

@@ -45,8 +45,9 @@ class Measurement(NamedTuple):
 
     ``work`` is how many seconds one core samples and reads a batch, None where that is not known;
     ``step`` how many the loop takes for a batch beside waiting for it, and ``waiting`` the part of
-    the time that it waits. ``idle`` cores are those that the loop leaves; ``size`` is of a batch
-    and ``free`` of the memory, in bytes.
+    the time that it waits. ``idle`` cores are those that the loop leaves; ``stages`` is 2
+    where features are read after sampling, else 1; ``size`` is of a batch and ``free`` of the
+    memory, in bytes.
     """
 
     epoch: int
@@ -55,6 +56,7 @@ class Measurement(NamedTuple):
     step: float
     waiting: float
     idle: float
+    stages: int
     size: int
     free: int
 
@@ -62,19 +64,26 @@ class Measurement(NamedTuple):
 def choose_depth(measured: Measurement, depth: int, most: int) -> tuple[int, str]:
     """Returns how many batches to sample ahead, and what bounds them: "cores", "memory" or "".
 
-    By Little's law ``work / step`` batches are in work at any time if the loop is never to wait;
-    half as many more, and one, even out batches of changing cost. A loop that waits all the same
-    gets twice the ``depth``. More than two batches for each idle core gain nothing, and more than
-    ``most`` are never ahead; memory alone makes ``depth`` smaller, since a full queue costs
-    nothing else.
+    By Little's law ``work / step`` batches are in work at any time if the loop is never to wait.
+    Half as many more, and one, even out batches of changing cost, for each stage: a batch that is
+    sampled waits for the loop to begin reading its features. Where the cores could keep up and the
+    loop waits all the same, twice the ``depth`` is tried. More than two batches for each idle core
+    and stage gain nothing, and more than ``most`` are never ahead; memory alone makes ``depth``
+    smaller, since a full queue costs nothing else.
     """
-    wanted = depth
+    wanted, bound = depth, ""
+    keeps_up = True
     if measured.work is not None and measured.step > 0:
-        wanted = max(wanted, 1 + ceil(1.5 * min(measured.work / measured.step, most)))
+        demand = measured.work / measured.step
+        keeps_up = demand < measured.idle
+        busy = min(demand, measured.idle)
+        wanted = max(wanted, 1 + ceil(1.5 * measured.stages * busy))
     if measured.waiting > WAITING:
-        wanted = max(wanted, 2 * depth)
-    bound = ""
-    allowed = max(depth, INITIAL, min(most, 2 * ceil(measured.idle)))
+        if keeps_up:
+            wanted = max(wanted, 2 * depth)
+        else:
+            bound = "cores"
+    allowed = max(depth, INITIAL, min(most, 2 * measured.stages * ceil(measured.idle)))
     if wanted > allowed:
         wanted, bound = allowed, "cores"
     return _within_memory(wanted, bound, measured)
@@ -132,7 +141,7 @@ class PrefetchTuner:
 
     def resume(self, depth: int) -> None:
         """Takes the depth of another loader, as far as this machine has cores for it."""
-        self.depth = min(depth, max(INITIAL, 2 * num_cores()))
+        self.depth = min(depth, max(INITIAL, 4 * num_cores()))
         self.bound, self.measured = "", None
 
     def finish_on_gpu(self, meter: EpochStats, num_nodes: int, index: int) -> None:
@@ -143,9 +152,10 @@ class PrefetchTuner:
             return
         # Each batch in flight has up to 12 bytes of working memory for each node.
         size = batch_bytes(stats) + 12 * num_nodes
-        free = torch.cuda.mem_get_info(index)[0] if torch.cuda.is_available() else free_memory()
+        used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        free = torch.cuda.mem_get_info(index)[0] if used else free_memory()
         step = stats["seconds"] * (1 - waiting) / count
-        self.measured = Measurement(meter.epoch, count, None, step, waiting, 0.0, size, free)
+        self.measured = Measurement(meter.epoch, count, None, step, waiting, 0.0, 1, size, free)
         self.depth, self.bound = choose_depth_on_gpu(self.measured, self.depth)
 
 
@@ -161,7 +171,7 @@ class EpochTuner:
     def __init__(self, tuner: PrefetchTuner, meter: EpochStats) -> None:
         self._tuner, self._meter = tuner, meter
         self._cores = num_cores()
-        self.most = max(tuner.depth, INITIAL, 2 * self._cores)
+        self.most = max(tuner.depth, INITIAL, 4 * self._cores)
         self.next = START
         self._last: Mapping[str, Any] = {}
         self._cpu = 0.0
@@ -212,6 +222,7 @@ class EpochTuner:
             step=(seconds - waited) / batches,
             waiting=waited / seconds,
             idle=max(self._cores - busy, 1.0),
+            stages=max(len(self._work), 1),
             size=batch_bytes(stats),
             free=free_memory(),
         )
