@@ -45,7 +45,7 @@ def explain_loader(
         lines.append(f'prefetch: "auto" stays {tuner.depth}, since samples depend on it')
     else:
         lines += _depth(tuner)
-    lines += _waiting(stats, device)
+    lines += _waiting(stats, device, tuner)
     return "\n".join(lines)
 
 
@@ -73,7 +73,7 @@ def _depth(tuner: PrefetchTuner) -> Iterator[str]:
     )
 
 
-def _waiting(stats: Mapping[str, Any], device: str) -> Iterator[str]:
+def _waiting(stats: Mapping[str, Any], device: str, tuner: PrefetchTuner | None) -> Iterator[str]:
     batches, share = stats["batches"], stats["waiting_share"]
     if not batches:
         yield "waiting: not measured yet, since no batch was handed over"
@@ -90,12 +90,12 @@ def _waiting(stats: Mapping[str, Any], device: str) -> Iterator[str]:
             'features.to("cuda") or a smaller dtype reads less over the link'
         )
     if share > SHARE:
-        yield f"help: {_help(stats['queues'], device)}"
+        yield f"help: {_help(stats['queues'], device, is_auto=tuner is not None)}"
     elif reading <= SHARE:
         yield "help: none needed, since the loop hardly waits"
 
 
-def _help(queues: Mapping[str, Mapping[str, float]], device: str) -> str:
+def _help(queues: Mapping[str, Mapping[str, float]], device: str, *, is_auto: bool) -> str:
     sampled, gathered = queues["sampled"], queues.get("gathered")
     if gathered and gathered["empty"] > 0.5 and sampled["empty"] <= 0.5:
         return (
@@ -110,7 +110,9 @@ def _help(queues: Mapping[str, Mapping[str, float]], device: str) -> str:
             f"sampling is slowest; more threads (pgs.set_num_threads, now {get_num_threads()}), "
             f"{more}, or the graph on a GPU"
         )
-    return "batches cost more at times; a larger prefetch evens that out"
+    if is_auto:
+        return "batches cost more at times, or were the first ones, which every epoch waits for"
+    return 'batches cost more at times; a larger prefetch, or "auto", evens that out'
 
 
 def _ms(seconds: float) -> str:

@@ -44,8 +44,8 @@ class Measurement(NamedTuple):
     """Averages of some batches of an epoch.
 
     ``work`` is how many seconds one core samples and reads a batch, None where that is not known;
-    ``step`` how many the loop takes for a batch beside waiting for it, and ``waiting`` the part of
-    the time that it waits. ``idle`` cores are those that the loop leaves; ``stages`` is 2
+    ``step`` how many the loop takes for a batch without waiting for it, and ``waiting`` the part of
+    the time that the loop waits. ``idle`` cores are those that the loop leaves; ``stages`` is 2
     where features are read after sampling, else 1; ``size`` is of a batch and ``free`` of the
     memory, in bytes.
     """
