@@ -259,10 +259,17 @@ def test_it_says_what_is_not_measured(graph: pgs.Graph) -> None:
     assert "waiting: not measured yet" in text
     list(loader)
     text = loader.explain()
-    assert "one core samples and reads a batch in" in text
+    assert "one core samples a batch in" in text
     assert "cores are idle" in text
     assert "for 60 batches of epoch 0" in text
     assert "not measured" not in text
+
+
+@pytest.mark.parametrize("batches", [5, 6])
+def test_short_epochs_are_measured_when_they_end(graph: pgs.Graph, batches: int) -> None:
+    loader = DataLoader(graph, SEEDS[:batches], [3], batch_size=1, seed=1, prefetch="auto")
+    list(loader)
+    assert ("by 4 batches of epoch 0" in loader.explain()) == (batches == 6)
 
 
 def test_fixed_options_are_explained(graph: pgs.Graph) -> None:
@@ -284,7 +291,7 @@ def test_a_traced_epoch_is_measured_too(graph: pgs.Graph, tmp_path: Path) -> Non
     spans = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     for stage in ("sample", "gather"):
         assert sum(span["name"] == stage for span in spans) == len(loader)
-    assert "one core samples" in loader.explain()
+    assert "one core samples and reads a batch in" in loader.explain()
 
 
 def test_without_a_gpu_the_device_is_the_cpu(

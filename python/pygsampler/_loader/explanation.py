@@ -59,11 +59,12 @@ def _depth(tuner: PrefetchTuner) -> Iterator[str]:
         f"{measured.epoch}{_BOUNDS[tuner.bound]}"
     )
     step = f"the loop takes {_ms(measured.step)} for a batch and waits {measured.waiting:.0%}"
+    work = "samples" if measured.stages == 1 else "samples and reads"
     if measured.work is None:
         yield f"  {step} of the time"
     else:
         yield (
-            f"  one core samples and reads a batch in {_ms(measured.work)}; {step} of the time; "
+            f"  one core {work} a batch in {_ms(measured.work)}; {step} of the time; "
             f"{measured.idle:.1f} cores are idle"
         )
     ahead = tuner.depth * measured.size
@@ -80,7 +81,7 @@ def _waiting(stats: Mapping[str, Any], device: str, tuner: PrefetchTuner | None)
         return
     seconds = stats["seconds"]
     yield (
-        f"waiting: {share:.0%} of {seconds:.2f} s, for {batches} batches of epoch "
+        f"waiting: {share:.0%} of {seconds:.3g} s, for {batches} batches of epoch "
         f"{stats['epoch']}, {_ms(seconds / batches)} each"
     )
     reading = stats["gathering_share"] or 0.0

@@ -32,7 +32,7 @@ MEMORY_SHARE = 0.25
 # The batches of the first window, which starts after the first batches, that all epochs wait for;
 # windows double up to so many batches.
 START, FIRST, LONGEST = 2, 14, 128
-# A window of fewer batches, at the end of an epoch, says too little.
+# The batches of the only window of a short epoch: fewer say too little.
 LEAST = 4
 # The batches of an epoch that are all measured; afterwards one in eight is.
 ALL_MEASURED = 64
@@ -208,7 +208,9 @@ class EpochTuner:
             return
         batches = count - last["batches"]
         seconds = stats["seconds"] - last["seconds"]
-        if batches < LEAST or seconds <= 0:
+        seen = self._tuner.measured
+        is_first = seen is None or seen.epoch != stats["epoch"]
+        if batches < (LEAST if is_first else FIRST) or seconds <= 0:
             return
         waited = min(stats["waiting_seconds"] - last["waiting_seconds"], seconds)
         work = self._mean_work()
