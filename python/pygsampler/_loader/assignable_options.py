@@ -7,6 +7,7 @@ from typing import Any
 
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.options import replacement, similar
+from pygsampler._loader.prefetch_tuner import AUTO
 
 __all__ = ["ASSIGNABLE", "check_assigned", "check_option", "library_class", "marks"]
 
@@ -62,6 +63,8 @@ def check_option(loader: Any, name: str, value: Any) -> Any:
         return integer(value, name, 1)
     if name != "prefetch":
         return boolean(value, name)
+    if isinstance(value, str) and value == AUTO:
+        return AUTO
     if not isinstance(value, (tuple, list)):
         return integer(value, name, 0)
     if len(value) != 2:
@@ -70,7 +73,7 @@ def check_option(loader: Any, name: str, value: Any) -> Any:
     return integer(value[0], "prefetch[0]", 0, high - 1), high
 
 
-def marks(prefetch: int | tuple[int, int]) -> tuple[int | None, int]:
+def marks(prefetch: Any) -> tuple[int | None, int]:
     """Returns the low mark of ``prefetch``, or None without one, and the high mark."""
     return prefetch if isinstance(prefetch, tuple) else (None, prefetch)
 

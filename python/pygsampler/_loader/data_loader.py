@@ -69,7 +69,7 @@ class DataLoader(LoaderBase[BatchT]):
         Permute the seeds anew in each epoch.
     drop_last : bool
         Drop batches that are not full, the same number on all ranks.
-    prefetch : int, or (int, int)
+    prefetch : int, (int, int) or "auto"
         Batches sampled ahead while the consumer works on one; 0 samples a batch only when it is
         asked for. On the CPU, from 2 on each batch is sampled by one core and several batches
         run at once; on a GPU at most 8 are in flight, with 4 to 12 bytes for each node of the
@@ -78,7 +78,10 @@ class DataLoader(LoaderBase[BatchT]):
         A pair is (low, high): once ``high`` batches are ahead no more are begun until ``low`` are
         left, fewer than ``high``; then as many as there is room for are, on a GPU by one call. For
         a number the low mark is one less: a batch is begun for each that is taken. On a GPU, where
-        the sampler starts groups, it is half (docs/guide/prefetching.md).
+        the sampler starts groups, it is half (docs/guide/prefetching.md). ``"auto"`` begins with 4
+        and samples as many ahead as the loop needs to wait for none, by the times of the batches
+        before, within the idle cores and a quarter of the free memory; on a GPU 4 or 8, from epoch
+        to epoch. ``explain()`` has the numbers.
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: that of the
         sampler that is given, else ``torch.initial_seed()``, asked for at each ``iter()``:
@@ -105,7 +108,9 @@ class DataLoader(LoaderBase[BatchT]):
         Where to sample, and where the batches are: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``. Default:
         the graph's own device. A graph that is elsewhere is copied there by ``graph.to(device)``,
         once, when the loader is made; ``loader.graph`` is the copy. For a graph larger than the
-        GPU's memory give ``graph.pin()``, which stays in page-locked host memory.
+        GPU's memory give ``graph.pin()``, which stays in page-locked host memory. ``"auto"`` takes
+        a graph on the CPU to torch's current GPU if half of its free memory has room for the graph,
+        else ``"cpu"``; it is decided when the loader is made.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its ``input_nodes`` as an attribute of that name, and in
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
@@ -265,7 +270,7 @@ class DataLoader(LoaderBase[BatchT]):
         world_size: int = 1,
         shard_by: str = "seeds",
         skip_batches: int = 0,
-        prefetch: int | tuple[int, int] = 4,
+        prefetch: int | tuple[int, int] | Literal["auto"] = 4,
         gpu_share: float | None = None,
         progress: bool = False,
         device: Any = None,

@@ -21,6 +21,7 @@ from pygsampler._sampling.batch_counter import (
 from pygsampler._sampling.plan import Plan
 
 if TYPE_CHECKING:
+    from pygsampler._loader.prefetch_tuner import PrefetchTuner
     from pygsampler._loader.stats import EpochStats
     from pygsampler._sampling.sampler import Sampler
 
@@ -37,7 +38,7 @@ class EpochRun:
 
     __slots__ = (
         *("draws", "epoch", "gpu_share", "handed", "low", "prefetch"),
-        *("seed", "shard", "shuffle", "stats"),
+        *("seed", "shard", "shuffle", "stats", "tuner"),
     )
 
     def __init__(self, epoch: int, seed: int, shard: EpochShard, shuffle: bool) -> None:
@@ -49,6 +50,8 @@ class EpochRun:
         self.gpu_share: float | None = None
         # None: nobody counts its batches.
         self.stats: EpochStats | None = None
+        # Changes how many batches are ahead; None: that is fixed.
+        self.tuner: PrefetchTuner | None = None
         # Of static batches around edges, which are drawn all at once, all of them.
         self.draws: Any = None
 

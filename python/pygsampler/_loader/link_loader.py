@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pygsampler._batch.link_batch import LinkBatch
 from pygsampler._loader.edge_seeds import EdgeSeeds
@@ -135,7 +135,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
         world_size: int = 1,
         shard_by: str = "seeds",
         skip_batches: int = 0,
-        prefetch: int | tuple[int, int] = 4,
+        prefetch: int | tuple[int, int] | Literal["auto"] = 4,
         gpu_share: float | None = None,
         progress: bool = False,
         device: Any = None,

@@ -7,12 +7,12 @@ from contextlib import closing
 from copy import copy
 from operator import attrgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._engine.progress import progress_bar
 from pygsampler._graph.graph import is_heterogeneous
-from pygsampler._loader.arguments import graph_on_device, resolve_sampler
+from pygsampler._loader.arguments import choose_device, graph_on_device, resolve_sampler
 from pygsampler._loader.assignable_options import (
     ASSIGNABLE,
     check_assigned,
@@ -21,10 +21,12 @@ from pygsampler._loader.assignable_options import (
     marks,
 )
 from pygsampler._loader.epoch_state import EpochState
+from pygsampler._loader.explanation import explain_loader
 from pygsampler._loader.feature_fetcher import FeatureFetcher
 from pygsampler._loader.hetero_feature_fetcher import HeteroFeatureFetcher
 from pygsampler._loader.pipeline import begin_static, run_epoch
 from pygsampler._loader.prefetch import close_at_exit
+from pygsampler._loader.prefetch_tuner import AUTO, PrefetchTuner
 from pygsampler._loader.shards import EpochShard, Shards, check_shard_by
 from pygsampler._loader.static_epochs import StaticPlan
 from pygsampler._loader.stats import LoaderStats, stats_text
@@ -52,7 +54,7 @@ class LoaderBase(Generic[BatchT]):
 
     graph: Any
     rank: int
-    prefetch: int | tuple[int, int]
+    prefetch: int | tuple[int, int] | Literal["auto"]
     progress: bool = False
     gpu_share: float | None = None
 
@@ -64,6 +66,10 @@ class LoaderBase(Generic[BatchT]):
     _fetcher: FeatureFetcher
     _stats: LoaderStats
     _static: StaticPlan | None = None
+    # Of `prefetch="auto"` alone.
+    _tuner: PrefetchTuner | None = None
+    # Why `device="auto"` is what it is.
+    _device_reason: str = ""
 
     def _compose(
         self,
@@ -94,7 +100,9 @@ class LoaderBase(Generic[BatchT]):
         shuffle, drop_last = boolean(shuffle, "shuffle"), boolean(drop_last, "drop_last")
         # By `__setattr__` each would take twice as long.
         own, world_size = vars(self), integer(world_size, "world_size", 1)
-        own["prefetch"] = check_option(self, "prefetch", prefetch)
+        own["prefetch"] = ahead = check_option(self, "prefetch", prefetch)
+        if ahead == AUTO:
+            own["_tuner"] = PrefetchTuner()
         own["rank"] = integer(rank, "rank", 0, world_size - 1)
         own["progress"] = boolean(progress, "progress")
         if seed is not None:
@@ -116,6 +124,8 @@ class LoaderBase(Generic[BatchT]):
         own["_shards"] = Shards(count, batch_size, world_size, drop_last, shard_by)
         self._epochs.skip(integer(skip_batches, "skip_batches", 0))
         # Last, since it may copy a graph of many gigabytes.
+        if isinstance(device, str) and device == AUTO:
+            device, own["_device_reason"] = choose_device(graph)
         own["graph"] = graph = graph_on_device(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
         sampler.sampled_graph(graph)
@@ -155,10 +165,13 @@ class LoaderBase(Generic[BatchT]):
             self._epochs.shuffle = value
         else:
             vars(self)[name] = value
+            if name == "prefetch":
+                self._tuner = PrefetchTuner() if value == AUTO else None
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy has epochs of its own.
-        return {**vars(self), "_epochs": copy(self._epochs), "_stats": copy(self._stats)}
+        copies = {"_epochs": copy(self._epochs), "_stats": copy(self._stats)}
+        return {**vars(self), **copies, "_tuner": copy(self._tuner)}
 
     @property
     def sampler(self) -> Sampler[Any]:
@@ -219,16 +232,21 @@ class LoaderBase(Generic[BatchT]):
         """Return where the epoch that began last is, as torch's ``StatefulDataLoader`` does.
 
         Batches that were sampled ahead, and not handed over, are not counted. It is of plain
-        numbers and strings; ranks that have had as many batches as each other have the same.
+        numbers and strings; ranks that have had as many batches as each other have the same,
+        except for ``prefetch``, which with ``prefetch="auto"`` is the number that was chosen.
         """
-        return self._epochs.state_dict(self._shards)
+        state = self._epochs.state_dict(self._shards)
+        if self._tuner is not None and not self.sampler._changes:
+            state["prefetch"] = self._tuner.depth
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on, at the next ``iter()``, where the loader was whose ``state_dict()`` is ``state``.
 
         With ``shard_by="batches"`` that one may have had another ``world_size``. Epoch and seeds
-        are its; graph, seeds and options are to be what they were. Static batches begin with an
-        epoch.
+        are its; graph, seeds and options are to be what they were. With ``prefetch="auto"`` the
+        loader also begins with the number that was chosen there, if the state has one. Static
+        batches begin with an epoch.
 
         Raises
         ------
@@ -237,7 +255,14 @@ class LoaderBase(Generic[BatchT]):
         ValueError
             For a state of a loader of other seeds, batches or options, naming which.
         """
+        depth = None
+        if self._tuner is not None and isinstance(state, Mapping):
+            depth = state.get("prefetch")
+        if depth is not None:
+            depth = integer(depth, "state['prefetch']", 1)
         self._epochs.load_state_dict(state, self._shards, self.static)
+        if depth is not None and self._tuner is not None and not self.sampler._changes:
+            self._tuner.resume(depth)
 
     def stats(self) -> Stats:
         """Return figures of the epoch that began last, until now or until it ended.
@@ -284,6 +309,25 @@ class LoaderBase(Generic[BatchT]):
         """
         return self._stats.stats()
 
+    def explain(self) -> str:
+        """Return a text of some lines: the choices of the loader, their reasons, and what helps.
+
+        ``print(loader.explain())`` names the device and how many batches are sampled ahead; of
+        options that are ``"auto"`` it has the measured numbers that they were chosen by, of others
+        that they are fixed. The part of the time that the loop waits for batches follows, of the
+        epoch that began last, and what would make it less. What is not measured yet is named so.
+        Any thread may ask, at any time; where it waits for a GPU ``stats`` says.
+        """
+        reason = f'"auto" is {self.device!r}, since {self._device_reason}'
+        return explain_loader(
+            self.stats(),
+            device=reason if self._device_reason else f"{self.device!r}, fixed",
+            prefetch=self.prefetch,
+            tuner=self._tuner,
+            is_static=self.static,
+            is_steady=self.sampler._changes,
+        )
+
     def trace(self, path: Any) -> None:
         """Trace the next epoch, into the file ``path`` when it ends.
 
@@ -320,10 +364,11 @@ class LoaderBase(Generic[BatchT]):
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
         device = "" if self.device == "cpu" else f", device={self.device!r}"
+        ahead = f"{self.prefetch}" if self._tuner is None else f"{AUTO!r} ({self._tuner.depth})"
         return (
             f"{library_class(self).__name__}({self._source.summary}, {self.sampler!r}, "
             f"batch_size={self.batch_size}, {self._repr_options()}shuffle={self.shuffle}, "
-            f"drop_last={self.drop_last}, prefetch={self.prefetch}{ranks}{device})"
+            f"drop_last={self.drop_last}, prefetch={ahead}{ranks}{device})"
         )
 
     def _repr_options(self) -> str:
@@ -333,7 +378,9 @@ class LoaderBase(Generic[BatchT]):
     def _begin(self) -> EpochRun:
         """Begins the next epoch, with the options that it goes on with."""
         run = self._epochs.begin(self._shards, self.rank)
-        run.low, run.prefetch = marks(self.prefetch)
+        tuner = self._tuner
+        run.low, run.prefetch = marks(self.prefetch if tuner is None else tuner.depth)
+        run.tuner = tuner
         run.gpu_share = self.gpu_share
         run.stats = self._stats.begin(run.epoch)
         return run

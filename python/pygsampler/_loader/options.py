@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ class DataLoaderOptions(TypedDict, total=False):
 
     shuffle: bool
     drop_last: bool
-    prefetch: int | tuple[int, int]
+    prefetch: int | tuple[int, int] | Literal["auto"]
     seed: int | None
     rank: int
     world_size: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from time import perf_counter
@@ -90,14 +90,20 @@ def _on_cpu(
     def fetch(batch: Any) -> PendingBatch[Any]:
         return fetcher.start(batch, threads)
 
+    steady = sampler._changes
+    tuner = None
+    if run.tuner is not None and run.prefetch and not steady:
+        assert run.stats is not None
+        tuner = run.tuner.begin(run.stats)
     batches = prefetch_in_order(
         submit,
         run.shard.steps,
         run.prefetch,
         fetch if fetcher else None,
         low=run.low,
-        steady=sampler._changes,
+        steady=steady,
         meter=run.stats,
+        tuner=tuner,
     )
     yield from _count_on_host(run, batches, _hand(draws, None))
 
@@ -126,6 +132,10 @@ def _on_gpu(
     draws = source.begin(run, index)
     batches = _submitted(run, source, draws, sampler, graph, index)
     yield from _count_on_gpu(run, batches, _hand(draws, fetcher))
+    if run.tuner is not None and not sampler._changes:
+        counts = graph.num_nodes
+        num_nodes = sum(counts.values()) if isinstance(counts, Mapping) else counts
+        run.tuner.finish_on_gpu(run.stats, num_nodes, index)
 
 
 def _hand(draws: EpochDraws, fetcher: FeatureFetcher | None) -> Callable[[Any], Any]:

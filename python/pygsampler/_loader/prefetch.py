@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from inspect import GEN_RUNNING, getgeneratorstate
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from pygsampler._engine import library
@@ -15,6 +15,9 @@ from pygsampler._loader.prefetch_control import PrefetchController
 from pygsampler._loader.stats import EpochStats
 from pygsampler._loader.trace import GATHERING, SAMPLING
 from pygsampler._sampling.pending import PendingBatch, PendingGroup
+
+if TYPE_CHECKING:
+    from pygsampler._loader.prefetch_tuner import EpochTuner
 
 __all__ = ["close_at_exit", "prefetch_groups", "prefetch_in_order"]
 
@@ -36,6 +39,7 @@ def prefetch_in_order(
     low: int | None = None,
     steady: bool = False,
     meter: EpochStats | None = None,
+    tuner: EpochTuner | None = None,
 ) -> Generator[Any, None, None]:
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
@@ -46,7 +50,7 @@ def prefetch_in_order(
     counts from then on, and the results are those of the second ones. A job that fails, in
     ``submit``, ``then`` or ``result``, raises at its own place, after the results before it.
     However the generator ends (exhausted, closed, dropped, failed, interrupted), every job that is
-    still in flight is cancelled. ``meter`` is told of it.
+    still in flight is cancelled. ``meter`` is told of it. A ``tuner`` changes ``depth`` meanwhile.
     """
     first: deque[PendingBatch[Any] | Exception] = deque()
     last: deque[PendingBatch[Any] | Exception] = first if then is None else deque()
@@ -54,7 +58,12 @@ def prefetch_in_order(
     meter = EpochStats() if meter is None else meter
     pacer = PrefetchController(depth, max(depth - 1, 0) if low is None else low, steady=steady)
     meter.pacer = pacer
-    sampled, finished = meter.queues(max(depth, 1), 1 if then is None else 2)
+    most, check = max(depth, 1), -1
+    if tuner is not None:
+        most, check = tuner.most, tuner.next
+        submit = tuner.measured(submit)
+        then = then and tuner.measured(then)
+    sampled, finished = meter.queues(most, 1 if then is None else 2)
     if meter.trace is not None:
         submit = meter.trace.watched(SAMPLING, submit)
         then = then and meter.trace.watched(GATHERING, then)
@@ -101,7 +110,7 @@ def prefetch_in_order(
     try:
         for step in range(steps):
             if submitted == step:
-                fill(max(depth, 1))
+                fill(max(pacer.high, 1))
             if then is not None:
                 hand_on()
             head = last.popleft()
@@ -132,13 +141,19 @@ def prefetch_in_order(
                     found = ready + 1
                 finished[found] += 1
                 pacer.observe(found)
+            if step == check and tuner is not None:
+                tuner.step(pacer)
+                check = tuner.next
             ahead = submitted - step - 1
             if ahead <= pacer.until:
                 fill(pacer.free_slots(ahead))
-            elif ahead < depth:
+            elif ahead < pacer.high:
                 pacer.held += 1
             yield result
             del result
+        if tuner is not None:
+            # Short epochs have one window.
+            tuner.step(pacer)
     finally:
         for job in first if last is first else (*last, *first):
             if not isinstance(job, Exception):

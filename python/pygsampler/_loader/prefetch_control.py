@@ -45,6 +45,12 @@ class PrefetchController:
         self.until = self.low
         return self.high - ahead
 
+    def resize(self, high: int) -> None:
+        """Changes how many are ahead at most; one is begun for each that is consumed."""
+        if high != self.high:
+            self.high = high
+            self.low = self.until = max(high - 1, 0)
+
     def observe(self, finished: int) -> None:
         """So many of those ahead are finished."""
         if self._steady:

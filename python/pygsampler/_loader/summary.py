@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["Stats"]
+__all__ = ["Stats", "size_text"]
 
 _LABELS = {
     "epoch": "epoch",
@@ -64,10 +64,11 @@ def _read(read: Mapping[str, Any]) -> str:
 
 
 def _sizes(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{_size(size)} from {place}" for place, size in sizes.items()) or "none"
+    return ", ".join(f"{size_text(size)} from {place}" for place, size in sizes.items()) or "none"
 
 
-def _size(size: int) -> str:
+def size_text(size: int) -> str:
+    """Returns a number of bytes with its unit."""
     for step, unit in _UNITS:
         if size >= step:
             return f"{size / step:.1f} {unit}"

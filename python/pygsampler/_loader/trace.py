@@ -159,6 +159,11 @@ class TracedJob:
             self._tell(None)
         return done
 
+    def span(self, timeout_ms: int = -1) -> Any:
+        """When the job was worked on, as the job says; None where it does not."""
+        span = getattr(self._job, "span", None)
+        return None if span is None else span(timeout_ms)
+
     def cancel(self) -> None:
         """Ends the job."""
         self._job.cancel()
