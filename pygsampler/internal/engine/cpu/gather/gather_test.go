@@ -22,7 +22,11 @@ func (l lent) Return(int)       {}
 // Every row is the table's, whatever its size and where table and result begin.
 func TestCopyIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
+	widths := []int64{128, 400, 2408, tileBytes, tileBytes + 1}
 	for row := int64(1); row <= 70; row++ {
+		widths = append(widths, row)
+	}
+	for _, row := range widths {
 		const rows, count = 50, 333
 		for shift := range int64(9) {
 			raw := make([]byte, rows*row+shift)
