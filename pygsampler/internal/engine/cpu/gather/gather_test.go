@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
@@ -22,7 +23,7 @@ func (l lent) Return(int)       {}
 // Every row is the table's, whatever its size and where table and result begin.
 func TestCopyIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	widths := []int64{128, 400, 2408, tileBytes, tileBytes + 1}
+	widths := []int64{128, 400, 2408, prefetch.TileBytes, prefetch.TileBytes + 1}
 	for row := int64(1); row <= 70; row++ {
 		widths = append(widths, row)
 	}

@@ -9,11 +9,15 @@ import "C"
 
 import (
 	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -70,14 +74,28 @@ func (f *Form) ReadBytes() int64 {
 }
 
 func (f *Form) words() C.struct_pgs_quantized {
-	q := C.struct_pgs_quantized{
-		row: C.int64_t(f.Bytes()), columns: C.int64_t(f.Columns), kind: C.int32_t(f.Kind), to: C.int32_t(f.To),
-		scales: C.uintptr_t(f.Scales),
-	}
+	q := C.struct_pgs_quantized{row: C.int64_t(f.Bytes()), columns: C.int64_t(f.Columns), kind: C.int32_t(f.Kind), to: C.int32_t(f.To)}
 	if f.ByColumn {
 		q.by_column = 1
 	}
 	return q
+}
+
+// room is memory of our own for what C is to read: arrays may be those of a file, and where that becomes shorter
+// Go raises an error, and C would end the process.
+type room struct {
+	bytes  []byte
+	scales []float32
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// roomFor is a room with so many bytes, and scales.
+func roomFor(bytes, scales int64) *room {
+	r := rooms.Get().(*room)
+	r.bytes = slices.Grow(r.bytes[:0], int(bytes))[:bytes]
+	r.scales = slices.Grow(r.scales[:0], int(scales))[:scales]
+	return r
 }
 
 // Read writes the rows of ids, each of which the table has, to out without gaps.
@@ -85,8 +103,30 @@ func Read[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
 	if len(ids) == 0 {
 		return
 	}
+	row, scales := f.Bytes(), int64(0)
+	switch {
+	case f.Scales != 0 && f.ByColumn:
+		scales = f.Columns
+	case f.Scales != 0:
+		scales = int64(len(ids))
+	}
+	r := roomFor(int64(len(ids))*row, scales)
+	defer rooms.Put(r)
+	prefetch.Copy(table, row, len(ids), func(i int) int64 { return int64(ids[i]) }, r.bytes)
+	if f.ByColumn {
+		copy(r.scales, memory.View[float32](f.Scales, scales))
+	} else if scales > 0 {
+		of := memory.View[float32](f.Scales, int64(len(table))/row)
+		for i, id := range ids {
+			r.scales[i] = of[id]
+		}
+	}
+	var by *C.float
+	if scales > 0 {
+		by = (*C.float)(&r.scales[0])
+	}
 	q := f.words()
-	C.pgs_dequantize(&q, (*C.uint8_t)(unsafe.Pointer(&table[0])), unsafe.Pointer(&ids[0]), C.int(8*unsafe.Sizeof(ids[0])), C.int64_t(len(ids)), unsafe.Pointer(&out[0]))
+	C.pgs_dequantize(&q, (*C.uint8_t)(&r.bytes[0]), by, C.int64_t(len(ids)), unsafe.Pointer(&out[0]))
 }
 
 // Source is rows of floats that are to be stored.
@@ -122,35 +162,28 @@ func Store(f *Form, s *Source, out int64, crew csc.Crew) (int64, error) {
 	if s.Rows < 0 || s.Bits != 16 && s.Bits != 32 && s.Bits != 64 || s.Rows > 0 && s.Address == 0 || out == 0 && !f.ByColumn {
 		return 0, fmt.Errorf("%w: quantized: expected rows of floats at an address, got %+v", request.ErrValue, *s)
 	}
-	if out == 0 {
-		q := f.words()
-		return int64(C.pgs_greatest(&q, memory.Pointer(s.Address), s.kind(), C.int64_t(s.Rows), (*C.float)(memory.Pointer(f.Scales)))), nil
-	}
 	size := max(1, unitValues/f.Columns)
 	units := (s.Rows + size - 1) / size
-	var next atomic.Int64
-	var wrong atomic.Int64
+	if out == 0 {
+		// Units raise the same numbers.
+		crew = nobody{}
+	}
+	var next, wrong atomic.Int64
 	wrong.Store(-1)
 	csc.Crewed(crew, units, func() {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		for {
 			unit := next.Add(1) - 1
 			if unit >= units {
 				return
 			}
 			first := unit * size
-			q := f.words()
-			scales := f.Scales
-			if !f.ByColumn {
-				scales += 4 * first
-			}
-			at := C.pgs_quantize(
-				&q, memory.Pointer(s.Address+first*f.Columns*s.Bits/8), s.kind(), C.int64_t(min(size, s.Rows-first)),
-				(*C.float)(memory.Pointer(scales)), (*C.uint8_t)(memory.Pointer(out+first*f.Bytes())))
+			at := storeUnit(f, s, out, first, min(size, s.Rows-first))
 			if at < 0 {
 				continue
 			}
 			// The first of all is told, whoever finds it.
-			for place := first*f.Columns + int64(at); ; {
+			for place := first*f.Columns + at; ; {
 				known := wrong.Load()
 				if known >= 0 && known <= place || wrong.CompareAndSwap(known, place) {
 					break
@@ -159,6 +192,29 @@ func Store(f *Form, s *Source, out int64, crew csc.Crew) (int64, error) {
 		}
 	})
 	return wrong.Load(), nil
+}
+
+// nobody is a crew that lends no workers.
+type nobody struct{}
+
+func (nobody) Borrow(int) int { return 0 }
+func (nobody) Return(int)     {}
+
+// storeUnit is Store for rows from first on, with the place among them.
+func storeUnit(f *Form, s *Source, out, first, rows int64) int64 {
+	row := f.Columns * s.Bits / 8
+	r := roomFor(rows*row, 0)
+	defer rooms.Put(r)
+	copy(r.bytes, memory.View[byte](s.Address+first*row, rows*row))
+	q, from := f.words(), unsafe.Pointer(&r.bytes[0])
+	scales := f.Scales
+	if out == 0 {
+		return int64(C.pgs_greatest(&q, from, s.kind(), C.int64_t(rows), (*C.float)(memory.Pointer(scales))))
+	}
+	if !f.ByColumn && scales != 0 {
+		scales += 4 * first
+	}
+	return int64(C.pgs_quantize(&q, from, s.kind(), C.int64_t(rows), (*C.float)(memory.Pointer(scales)), (*C.uint8_t)(memory.Pointer(out+first*f.Bytes()))))
 }
 
 // Scale makes scales of the greatest sizes in columns, which stand where the scales are to be.

@@ -14,13 +14,12 @@ enum { PGS_TO_FLOAT, PGS_TO_HALF, PGS_TO_BRAIN };
 enum { PGS_FLOAT = 8, PGS_DOUBLE };
 
 struct pgs_quantized {
-  uintptr_t scales;      // of float: [rows], or by_column [columns]; of a PGS_HALF and a PGS_BRAIN 0
   int64_t row, columns;  // bytes and values of a row
   int32_t kind, to, by_column;
 };
 
-// Writes the rows of count ids, each of which the table has, to out without gaps.
-void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *table, const void *ids, int id_bits, int64_t count, void *out);
+// Writes count rows to out without gaps; scales are [count], or by_column [columns], or null.
+void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *stored, const float *scales, int64_t count, void *out);
 
 // Writes rows of floats, [rows][columns] of a kind, to out; without by_column their scales, too.
 // Returns the place of the first value that cannot be stored, or -1.

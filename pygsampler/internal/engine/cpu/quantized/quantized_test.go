@@ -4,6 +4,9 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -15,7 +18,13 @@ type alone struct{}
 func (alone) Borrow(int) int { return 0 }
 func (alone) Return(int)     {}
 
-func address[T any](values []T) int64 { return int64(uintptr(unsafe.Pointer(&values[0]))) }
+// onHeap makes what address is asked for escape: memory on a goroutine's stack moves.
+var onHeap any
+
+func address[T any](values []T) int64 {
+	onHeap = values
+	return int64(uintptr(unsafe.Pointer(&values[0])))
+}
 
 // e4m3 is the value of a code by its definition (OCP 8-bit floating point specification, table 1).
 func e4m3(code byte) float64 {
@@ -164,5 +173,44 @@ func TestForms(t *testing.T) {
 	}
 	if _, err := Store(&Form{Kind: Half, Columns: 2}, &Source{Address: 64, Bits: 8, Rows: 1}, 64, alone{}); !errors.Is(err, request.ErrValue) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file that becomes shorter under a reader is a panic, which jobs make an error of, and no end of the process.
+func TestFilesThatBecomeShorter(t *testing.T) {
+	path := t.TempDir() + "/rows"
+	if err := os.WriteFile(path, make([]byte, 1<<16), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	pages, err := syscall.Mmap(int(file.Fd()), 0, 1<<16, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(pages)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	table, scales, out := make([]byte, 1<<14), make([]float32, 1<<14), make([]byte, 64)
+	for name, read := range map[string]func(){
+		"rows":   func() { Read(&Form{Kind: Int8, Columns: 4, Scales: address(scales)}, pages, []int32{1, 9000}, out) },
+		"scales": func() { Read(&Form{Kind: Int8, Columns: 4, Scales: address(pages)}, table, []int32{1, 4000}, out) },
+		"floats": func() {
+			_, _ = Store(&Form{Kind: Int8, Columns: 4, Scales: address(scales)}, &Source{Address: address(pages), Bits: 32, Rows: 1 << 12}, address(table), alone{})
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: expected a panic", name)
+				}
+			}()
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+			read()
+		}()
 	}
 }
