@@ -274,7 +274,7 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return SegmentDots(onCPU, 0, at, 0) }, ""},
 		{func() (int64, error) { return SegmentTranspose(onCPU, 0, 0, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return Quantize(0) }, ""},
-		{func() (int64, error) { return Quantize(address([]int64{64, 32, 0, 1, 9, 0, 0, 4, 64, 64})) }, "ValueError: quantized: expected a kind, a dtype, columns and scales of rows of 4 bytes, got {Kind:9 To:0 ByColumn:false Columns:4 Scales:64}"},
+		{func() (int64, error) { return Quantize(address([]int64{64, 32, 0, 1, 9, 0, 0, 4, 64, 64})) }, "ValueError: quantized: expected a kind, a dtype, columns and scales of rows of 4 bytes, got {Kind:9 To:0 ByColumn:false InFile:false Columns:4 Scales:64}"},
 		{func() (int64, error) { return Quantize(address([]int64{64, 8, 0, 1, 4, 0, 0, 4, 64, 64})) }, "ValueError: quantized: expected rows of floats at an address, got {Address:64 Bits:8 Brain:false Rows:1}"},
 		{func() (int64, error) { return MemoryNew(-1) }, "ValueError: size: expected an integer >= 0, got -1"},
 		{func() (int64, error) { return MemoryNew(1 << 60) }, ""},

@@ -118,11 +118,11 @@ func TestDeviceGatherArguments(t *testing.T) {
 	}
 	// A quantized one: ids of 64 bits, 3 rows of 7 values of int8, whose scales and stored rows have a place.
 	for want, change := range map[string]map[int]int64{
-		"list[0]: expected addresses for stored rows and for floats that 16 and 4 divide, got 0x44 and 0x80":                               {16: 68},
-		"list[0]: expected addresses for stored rows and for floats that 16 and 4 divide, got 0x40 and 0x82":                               {out: 130},
-		"ids: expected an address that 8 divides, got 0x41":                                                                                {ids: 65},
-		"quantized: expected a kind, a dtype, columns and scales of rows of 7 bytes, got {Kind:6 To:0 ByColumn:false Columns:7 Scales:64}": {11: 6},
-		"quantized: expected a kind, a dtype, columns and scales of rows of 7 bytes, got {Kind:4 To:0 ByColumn:false Columns:8 Scales:64}": {14: 8},
+		"list[0]: expected addresses for stored rows and for floats that 16 and 4 divide, got 0x44 and 0x80":                                            {16: 68},
+		"list[0]: expected addresses for stored rows and for floats that 16 and 4 divide, got 0x40 and 0x82":                                            {out: 130},
+		"ids: expected an address that 8 divides, got 0x41":                                                                                             {ids: 65},
+		"quantized: expected a kind, a dtype, columns and scales of rows of 7 bytes, got {Kind:6 To:0 ByColumn:false InFile:false Columns:7 Scales:64}": {11: 6},
+		"quantized: expected a kind, a dtype, columns and scales of rows of 7 bytes, got {Kind:4 To:0 ByColumn:false InFile:false Columns:8 Scales:64}": {14: 8},
 	} {
 		list := []int64{ids: 64, count: 5, bits: 64 + 256, table: 1, rows: 3, bytes: 7, out: 128, bad: 0, 11: 4, 14: 7, 15: 64, 16: 64}
 		for at, value := range change {

@@ -24,7 +24,7 @@ const formWords = 5
 
 // formAt is what words say.
 func formAt(w []int64) quantized.Form {
-	return quantized.Form{Kind: int(w[0]), To: int(w[1]), ByColumn: w[2] != 0, Columns: w[3], Scales: w[4]}
+	return quantized.Form{Kind: int(w[0]), To: int(w[1]), ByColumn: w[2]&1 != 0, InFile: w[2]&2 != 0, Columns: w[3], Scales: w[4]}
 }
 
 // promptBytes is the size up to which Gather works on the caller's thread.
@@ -34,8 +34,8 @@ const promptBytes = 1 << 22
 // is the address of count parts of 12 words each: address of the ids, how many, their bits,
 // the table's address, its rows, the bytes of a row, and where in the memory its rows begin;
 // with size -1 at which address, and the memory is empty. The last 5 are of a quantized table:
-// kind, what its values are read as, whether its scales are those of columns, how many columns, and
-// the address of the scales. All of it must stay until the job
+// kind, what its values are read as, 1 where its scales are those of columns plus 2 where it is of a file, how
+// many columns, and the address of the scales. All of it must stay until the job
 // is finished, but the list. With prompt the caller waits at once: few bytes are there when it returns.
 func Gather(list, count, size, threads int64, prompt bool) (*HostJob, error) {
 	t, err := newGathering(list, count, size, threads)

@@ -223,6 +223,11 @@ for rows, kind in ((x, "int8"), (x, "int4"), (wide, "float8_e4m3"), (wide, "floa
             loaders = loader_of(places[4]), loader_of(host, where=graph)
             for here, theirs in zip(*loaders, strict=True):
                 assert torch.equal(here.x, theirs.x)
+        # Scales on the device go with the features.
+        assert len(host._quantization._there) == (kind != "float16")
+        loaders = places = features = None
+        gc.collect()
+        assert len(host._quantization._there) == 0
 print("done")
 """
     assert run(emulator, code) == "done\n"

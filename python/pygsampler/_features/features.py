@@ -73,6 +73,7 @@ class Features:
         "_host",
         "_pins",
         "_quantization",
+        "_scales",
         "_shared",
     )
 
@@ -80,6 +81,8 @@ class Features:
     _array: Array | None
     # How the array stores rows in fewer bits; None where they are what is read.
     _quantization: Quantization | None
+    # The scales where the rows are read.
+    _scales: Array | None
     # What page-locks the array for a device.
     _pins: device_graph.PinnedArrays | None
     # Where it was copied from to its device.
@@ -103,6 +106,7 @@ class Features:
         features = object.__new__(cls)
         features._array = values
         features._quantization = quantization
+        features._scales = None
         features._pins = None
         features._host = None
         features._shared = False
@@ -415,7 +419,7 @@ class Features:
     def _prepare(self) -> None:
         """Has the scales where the rows are read, which a graph of launches cannot bring there."""
         if self._quantization is not None:
-            self._quantization.scales_on(self._where())
+            self._scales = self._quantization.scales_on(self._where())
 
     def _shared_as(self, values: Array) -> Features:
         """Returns these rows as several devices share them."""
@@ -554,7 +558,7 @@ class Features:
 
     def close(self) -> None:
         """Lets go of the array: what was read stays."""
-        self._array = self._pins = self._host = self._cache = None
+        self._array = self._pins = self._host = self._cache = self._scales = None
 
     def __repr__(self) -> str:
         if self._array is None:

@@ -9,6 +9,7 @@ from array import array
 from mmap import mmap
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from pygsampler._arrays.array import Array, _copy_to_device, _from_bytes, as_array
 from pygsampler._arrays.dtypes import KINDS, ArrayRegion
@@ -45,21 +46,28 @@ class Quantization:
     """A scheme of stored rows: the kind of values, what they are read as, and float32 scales.
 
     ``per`` is ``"row"`` or ``"column"``, or ``""`` for kinds that have no scales. ``shape`` is the
-    shape of one row as it is read.
+    shape of one row as it is read. Of rows ``in_file`` the engine expects that they may vanish.
     """
 
-    __slots__ = ("_there", "dtype", "per", "read_as", "scales", "shape")
+    __slots__ = ("_there", "dtype", "in_file", "per", "read_as", "scales", "shape")
 
     def __init__(
-        self, dtype: str, per: str, read_as: str, shape: tuple[int, ...], scales: Array | None
+        self,
+        dtype: str,
+        per: str,
+        read_as: str,
+        shape: tuple[int, ...],
+        scales: Array | None,
+        in_file: bool = False,
     ) -> None:
         self.dtype = dtype
         self.per = per
         self.read_as = read_as
         self.shape = shape
         self.scales = scales
-        # Copies of the scales by device.
-        self._there: dict[int, Array] = {}
+        self.in_file = in_file
+        # Copies of the scales by device, which go with the features that are read there.
+        self._there: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
     @property
     def columns(self) -> int:
@@ -75,19 +83,21 @@ class Quantization:
         """Returns the scheme as the engine reads it on a device, -1 for the CPU."""
         scales = self.scales_on(device)
         address = 0 if scales is None else scales._address
-        by_column = int(self.per == "column")
-        return _KINDS[self.dtype][0], _READ_AS[self.read_as], by_column, self.columns, address
+        flags = (self.per == "column") + 2 * self.in_file
+        return _KINDS[self.dtype][0], _READ_AS[self.read_as], flags, self.columns, address
 
     def scales_on(self, device: int) -> Array | None:
         """Returns the scales where a device reads them: it has a copy of its own."""
         if device < 0 or self.scales is None:
             return self.scales
-        if device not in self._there:
-            self._there[device] = _copy_to_device(self.scales, device)
-        return self._there[device]
+        found = self._there.get(device)
+        if found is None:
+            found = self._there[device] = _copy_to_device(self.scales, device)
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Quantization, (self.dtype, self.per, self.read_as, self.shape, self.scales)
+        about = self.dtype, self.per, self.read_as, self.shape, self.scales, self.in_file
+        return Quantization, about
 
     def __repr__(self) -> str:
         per = f", per={self.per!r}" if self.per else ""
@@ -188,7 +198,7 @@ def read_scheme(arrays: Mapping[str, Array], name: str) -> Quantization | None:
     )
     if not fits or scaled != per or (0 if scales is None else len(scales)) != number:
         raise ValueError(f"{about}, got {found}")
-    return Quantization(dtype, per, read_as, shape, scales)
+    return Quantization(dtype, per, read_as, shape, scales, in_file=True)
 
 
 def file_room(folder: Path) -> Callable[[str, tuple[int, ...]], Array]:

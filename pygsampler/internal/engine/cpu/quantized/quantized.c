@@ -70,21 +70,35 @@ INLINE void one_row(const uint8_t *row, int64_t n, int kind, int to, int by_colu
 #undef SCALED
 }
 
-INLINE void some_rows(const struct pgs_quantized *q, const uint8_t *stored, const float *scales, int64_t count, char *out, int kind, int to, int by_column) {
+// Rows whose place in memory is asked for ahead.
+enum { AHEAD = 12 };
+
+INLINE void some_rows(const struct pgs_quantized *q, const uint8_t *table, const float *scales, const void *ids, int id_bits, int64_t count, char *out, int kind, int to, int by_column) {
+#define ID(i) (!ids ? (i) : id_bits == 32 ? (int64_t)((const int32_t *)ids)[i] : ((const int64_t *)ids)[i])
   const int64_t n = q->columns, size = n * (to == PGS_TO_FLOAT ? 4 : 2);
-  for (int64_t i = 0; i < count; i++)
-    one_row(stored + i * q->row, n, kind, to, by_column, scales && !by_column ? scales + i : scales, out + i * size);
+  const int by_row = scales && !by_column;
+  for (int64_t i = 0; i < count; i++) {
+    if (ids && i + AHEAD < count) {
+      const int64_t next = ID(i + AHEAD);
+      for (int64_t at = 0; at < q->row; at += 64) __builtin_prefetch(table + next * q->row + at);
+      __builtin_prefetch(table + (next + 1) * q->row - 1);
+      if (by_row) __builtin_prefetch(scales + next);
+    }
+    const int64_t id = ID(i);
+    one_row(table + id * q->row, n, kind, to, by_column, by_row ? scales + id : scales, out + i * size);
+  }
+#undef ID
 }
 
 #define READ_AS(kind, by_column)                                                                       \
   switch (q->to) {                                                                                     \
-    case PGS_TO_HALF: some_rows(q, stored, scales, count, out, kind, PGS_TO_HALF, by_column); break;     \
-    case PGS_TO_BRAIN: some_rows(q, stored, scales, count, out, kind, PGS_TO_BRAIN, by_column); break;   \
-    default: some_rows(q, stored, scales, count, out, kind, PGS_TO_FLOAT, by_column);                    \
+    case PGS_TO_HALF: some_rows(q, table, scales, ids, id_bits, count, out, kind, PGS_TO_HALF, by_column); break;     \
+    case PGS_TO_BRAIN: some_rows(q, table, scales, ids, id_bits, count, out, kind, PGS_TO_BRAIN, by_column); break;   \
+    default: some_rows(q, table, scales, ids, id_bits, count, out, kind, PGS_TO_FLOAT, by_column);                    \
   }                                                                                                    \
   break
 
-CLONES void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *stored, const float *scales, int64_t count, void *out) {
+CLONES void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *table, const float *scales, const void *ids, int id_bits, int64_t count, void *out) {
   switch (q->kind * 2 + (q->by_column != 0)) {
     case PGS_HALF * 2: READ_AS(PGS_HALF, 0);
     case PGS_BRAIN * 2: READ_AS(PGS_BRAIN, 0);

@@ -41,6 +41,7 @@ const (
 type Form struct {
 	Kind, To int
 	ByColumn bool  // whether scales are those of columns, and not of rows
+	InFile   bool  // whether table and scales may be those of a file
 	Columns  int64 // values of a row, 1 or more
 	Scales   int64 // address of float32, 4 bytes each; 0 of a Half and a Brain
 }
@@ -81,8 +82,8 @@ func (f *Form) words() C.struct_pgs_quantized {
 	return q
 }
 
-// room is memory of our own for what C is to read: arrays may be those of a file, and where that becomes shorter
-// Go raises an error, and C would end the process.
+// room is memory of our own for what C is to read of a file: where that becomes shorter Go raises an error, and C
+// would end the process.
 type room struct {
 	bytes  []byte
 	scales []float32
@@ -103,7 +104,13 @@ func Read[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
 	if len(ids) == 0 {
 		return
 	}
-	row, scales := f.Bytes(), int64(0)
+	q, row, scales := f.words(), f.Bytes(), int64(0)
+	if !f.InFile {
+		C.pgs_dequantize(
+			&q, (*C.uint8_t)(&table[0]), (*C.float)(memory.Pointer(f.Scales)), unsafe.Pointer(&ids[0]), C.int(8*unsafe.Sizeof(ids[0])),
+			C.int64_t(len(ids)), unsafe.Pointer(&out[0]))
+		return
+	}
 	switch {
 	case f.Scales != 0 && f.ByColumn:
 		scales = f.Columns
@@ -125,8 +132,7 @@ func Read[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
 	if scales > 0 {
 		by = (*C.float)(&r.scales[0])
 	}
-	q := f.words()
-	C.pgs_dequantize(&q, (*C.uint8_t)(&r.bytes[0]), by, C.int64_t(len(ids)), unsafe.Pointer(&out[0]))
+	C.pgs_dequantize(&q, (*C.uint8_t)(&r.bytes[0]), by, nil, 0, C.int64_t(len(ids)), unsafe.Pointer(&out[0]))
 }
 
 // Source is rows of floats that are to be stored.

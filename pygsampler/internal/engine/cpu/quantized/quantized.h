@@ -18,8 +18,9 @@ struct pgs_quantized {
   int32_t kind, to, by_column;
 };
 
-// Writes count rows to out without gaps; scales are [count], or by_column [columns], or null.
-void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *stored, const float *scales, int64_t count, void *out);
+// Writes the rows of count ids, each of which the table has, to out without gaps; of null ids the first ones.
+// Scales are those of the table's rows, or by_column [columns], or null.
+void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *table, const float *scales, const void *ids, int id_bits, int64_t count, void *out);
 
 // Writes rows of floats, [rows][columns] of a kind, to out; without by_column their scales, too.
 // Returns the place of the first value that cannot be stored, or -1.

@@ -117,6 +117,15 @@ func TestBounds(t *testing.T) {
 				}
 				out := make([]float32, len(from))
 				Read(&f, table, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, bytesOf(out))
+				// A file's rows are read by another way, to the same bits.
+				f.InFile = true
+				again := make([]float32, len(from))
+				Read(&f, table, []int32{8, 7, 6, 5, 4, 3, 2, 1, 0}, bytesOf(again))
+				for i, x := range again {
+					if at := (rows-1-int64(i)/columns)*columns + int64(i)%columns; math.Float32bits(x) != math.Float32bits(out[at]) {
+						t.Fatalf("kind %d, %d columns, by column %v: %v of memory is %v of a file", kind, columns, byColumn, out[at], x)
+					}
+				}
 				for i, x := range from {
 					scale := float64(scales[int64(i)/columns])
 					if byColumn {
@@ -197,8 +206,12 @@ func TestFilesThatBecomeShorter(t *testing.T) {
 	}
 	table, scales, out := make([]byte, 1<<14), make([]float32, 1<<14), make([]byte, 64)
 	for name, read := range map[string]func(){
-		"rows":   func() { Read(&Form{Kind: Int8, Columns: 4, Scales: address(scales)}, pages, []int32{1, 9000}, out) },
-		"scales": func() { Read(&Form{Kind: Int8, Columns: 4, Scales: address(pages)}, table, []int32{1, 4000}, out) },
+		"rows": func() {
+			Read(&Form{Kind: Int8, Columns: 4, Scales: address(scales), InFile: true}, pages, []int32{1, 9000}, out)
+		},
+		"scales": func() {
+			Read(&Form{Kind: Int8, Columns: 4, Scales: address(pages), InFile: true}, table, []int32{1, 4000}, out)
+		},
 		"floats": func() {
 			_, _ = Store(&Form{Kind: Int8, Columns: 4, Scales: address(scales)}, &Source{Address: address(pages), Bits: 32, Rows: 1 << 12}, address(table), alone{})
 		},
