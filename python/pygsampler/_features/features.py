@@ -648,8 +648,12 @@ class Features:
 
     def _shown(self, memory: memories.Memory, start: int, count: int) -> Array:
         """The rows that a job has put into a memory."""
-        dtype, shape = self.dtype, (count, *self.shape[1:])
-        bits = 8 * KINDS[dtype].size
+        known, scheme = self._known(), self._quantization
+        if scheme is None:
+            dtype, bits, shape = known.dtype, known._bits, (count, *known.shape[1:])
+        else:
+            dtype, shape = scheme.read_as, (count, *scheme.shape)
+            bits = 8 * KINDS[dtype].size
         made = Array._of(memory.data + start, math.prod(shape), bits, memory)
         made._shown_as(dtype, shape)
         return made

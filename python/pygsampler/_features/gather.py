@@ -148,8 +148,8 @@ class GatherJob(PendingMemory):
                 _check(ids, part.rows)
                 continue
             words = ids.address, ids.length, ids.bits, part.table, part.rows, part.row, start
-            about.extend(words)
-            about.extend(NOT_QUANTIZED if part.scheme is None else part.scheme.words(-1))
+            scheme = NOT_QUANTIZED if part.scheme is None else part.scheme.words(-1)
+            about.extend(words + scheme)
         numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads, int(prompt)
         if is_profiling():
             with profiled("gather"):

@@ -145,7 +145,7 @@ func rowsBy[I int32 | int64](p *Part, ids []I, first int64) int64 {
 	case p.Row == 8 && aligned%8 == 0:
 		words[uint64](p.Table, ids, out)
 	default:
-		prefetch.Copy(p.Table, p.Row, len(ids), func(i int) int64 { return int64(ids[i]) }, out)
+		prefetch.Copy(p.Table, p.Row, ids, out)
 	}
 	return -1
 }

@@ -119,7 +119,7 @@ func Read[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
 	}
 	r := roomFor(int64(len(ids))*row, scales)
 	defer rooms.Put(r)
-	prefetch.Copy(table, row, len(ids), func(i int) int64 { return int64(ids[i]) }, r.bytes)
+	prefetch.Copy(table, row, ids, r.bytes)
 	if f.ByColumn {
 		copy(r.scales, memory.View[float32](f.Scales, scales))
 	} else if scales > 0 {
