@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import resource
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,13 +63,7 @@ def measure(
     """Times with so many threads; ``moved`` is the bytes that a call copies."""
     pgs.set_num_threads(threads)
     torch.set_num_threads(threads)
-    least = dict.fromkeys(ways, float("inf"))
-    for number in range(options.rounds):
-        for name in sorted(ways, reverse=bool(number % 2)):
-            start = time.perf_counter()
-            for _ in range(options.calls):
-                ways[name]()
-            least[name] = min(least[name], (time.perf_counter() - start) / options.calls)
+    least = report.least_times(ways, options.rounds, calls=options.calls)
     rows = []
     for name, seconds in least.items():
         row = {"way": name, "threads": threads, "ms": 1e3 * seconds, "GB/s": 1e-9 * moved / seconds}

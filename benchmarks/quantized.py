@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,14 +91,10 @@ def read(options: argparse.Namespace) -> list[dict[str, Any]]:
             for kind, features in placed.items():
                 name = kind if place == "to" else f"{kind}, pinned"
                 ways[name] = lambda features=features: features.read(there, out)
-    least = dict.fromkeys(ways, float("inf"))
-    for number in range(options.rounds):
-        for name in sorted(ways, reverse=bool(number % 2)):
-            start = time.perf_counter()
-            ways[name]()
-            if options.device != "cpu":
-                torch.cuda.synchronize()
-            least[name] = min(least[name], time.perf_counter() - start)
+    finish: Callable[[], Any] = (
+        (lambda: None) if options.device == "cpu" else torch.cuda.synchronize
+    )
+    least = report.least_times(ways, options.rounds, finish=finish)
     found = []
     for name, seconds in least.items():
         base = least["float32, pinned" if name.endswith("pinned") else "float32"]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -113,14 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
-    least = dict.fromkeys(ways, float("inf"))
-    for number in range(options.rounds):
-        for name in sorted(ways, reverse=bool(number % 2)):
-            start = time.perf_counter()
-            ways[name]()
-            if x.is_cuda:
-                torch.cuda.synchronize()
-            least[name] = min(least[name], time.perf_counter() - start)
+    finish: Callable[[], Any] = torch.cuda.synchronize if x.is_cuda else lambda: None
+    least = report.least_times(ways, options.rounds, finish=finish)
     record["rows"] = []
     for name, seconds in least.items():
         share = few.shape[1] if name.startswith("PyG") else options.links

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "CAVEATS",
     "TARGETS",
     "is_missed",
+    "least_times",
     "line",
     "plot",
     "run",
@@ -44,6 +46,28 @@ CAVEATS = (
     + "samples several batches at once, the others one at a time.",
     "Times hold for this machine and load: compare ratios within a run, not times of two runs.",
 )
+
+
+def least_times(
+    ways: Mapping[str, Callable[[], object]],
+    rounds: int,
+    *,
+    calls: int = 1,
+    finish: Callable[[], object] = lambda: None,
+) -> dict[str, float]:
+    """Returns the least seconds of a call of each way, of rounds in which the ways take turns.
+
+    ``finish`` waits for what calls have only begun, as on a GPU.
+    """
+    least = dict.fromkeys(ways, float("inf"))
+    for number in range(rounds):
+        for name in sorted(ways, reverse=bool(number % 2)):
+            start = time.perf_counter()
+            for _ in range(calls):
+                ways[name]()
+            finish()
+            least[name] = min(least[name], (time.perf_counter() - start) / calls)
+    return least
 
 
 def run(

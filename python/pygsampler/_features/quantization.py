@@ -226,12 +226,12 @@ class _Storing:
 
     def __init__(self, values: Array, scheme: Quantization, out: Array) -> None:
         self._values = values
-        self._form = scheme
+        self._scheme = scheme
         self._out = out
 
     def run(self, report: Callable[[int], object], greatest: bool = False) -> None:
         """Stores all rows, or finds the greatest sizes of columns."""
-        values, scheme = self._values, self._form
+        values, scheme = self._values, self._scheme
         count = len(values)
         row = values.nbytes // count if count else 0
         step = max(1, _CALL_BYTES // max(row, 1))
@@ -249,7 +249,7 @@ class _Storing:
 
     def scale(self) -> None:
         """Makes scales of the greatest sizes."""
-        self._call(0, 0, list(self._form.words(-1)), 0)
+        self._call(0, 0, list(self._scheme.words(-1)), 0)
 
     def _call(self, address: int, count: int, scheme: list[int], target: int) -> int:
         bits, brain = 8 * KINDS[self._values.dtype].size, int(self._values.dtype == "bfloat16")
@@ -257,14 +257,14 @@ class _Storing:
         return int(library.call("Quantize", about.buffer_info()[0]))
 
     def _refuse(self, first: int, place: int) -> None:
-        row, column = divmod(place, self._form.columns)
+        row, column = divmod(place, self._scheme.columns)
         row += first
         found = self._values[row : row + 1].tolist()
         while isinstance(found[0], list):
             found = [value for part in found for value in part]
-        finite = "finite values or NaN" if self._form.dtype == "float8_e4m3" else "finite values"
+        finite = "finite values or NaN" if self._scheme.dtype == "float8_e4m3" else "finite values"
         raise ValueError(
-            f"quantize: expected {finite} for {self._form.dtype}, got {found[column]} in row "
+            f"quantize: expected {finite} for {self._scheme.dtype}, got {found[column]} in row "
             f"{row}, column {column}; torch.nan_to_num replaces them, and float16 and bfloat16 "
             "store them"
         )

@@ -13,19 +13,8 @@ type dequantizeArgs struct {
 	Row, Columns, IDBits, Kind, To, ByColumn, Lanes, FourValues uint32
 }
 
-// dequantizeKernel is the one of kernels/features/dequantize.cu.
-type dequantizeKernel struct {
-	gpu.Kernel[dequantizeArgs]
-	resident uint64 // blocks that the device runs at a time
-}
-
-func loadDequantize(e *Engine) (*dequantizeKernel, error) {
-	k, err := KernelOf[dequantizeArgs](e, "dequantize", "dequantize", 0)
-	if err != nil {
-		return nil, err
-	}
-	resident, err := k.Resident(dequantizeThreads, 0)
-	return &dequantizeKernel{k, uint64(max(resident, 1))}, err
+func loadDequantize(e *Engine) (*residentKernel[dequantizeArgs], error) {
+	return loadResident[dequantizeArgs](e, "dequantize", dequantizeThreads)
 }
 
 // Dequantize is quantized rows that a Gather has copied, which are to become floats. All addresses

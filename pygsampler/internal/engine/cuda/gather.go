@@ -18,19 +18,24 @@ type gatherArgs struct {
 	Parts [gatherParts]gatherPart
 }
 
-// gatherKernel is the one of kernels/features/gather.cu.
-type gatherKernel struct {
-	gpu.Kernel[gatherArgs]
+// residentKernel is a kernel that gets no more blocks than the device runs at a time.
+type residentKernel[A any] struct {
+	gpu.Kernel[A]
 	resident uint64 // blocks that the device runs at a time
 }
 
-func loadGather(e *Engine) (*gatherKernel, error) {
-	k, err := KernelOf[gatherArgs](e, "gather", "gather", 0)
+// loadResident is the kernel of the file that has its name, for blocks of so many threads.
+func loadResident[A any](e *Engine, name string, threads int) (*residentKernel[A], error) {
+	k, err := KernelOf[A](e, name, name, 0)
 	if err != nil {
 		return nil, err
 	}
-	resident, err := k.Resident(gatherThreads, 0)
-	return &gatherKernel{k, uint64(max(resident, 1))}, err
+	resident, err := k.Resident(threads, 0)
+	return &residentKernel[A]{k, uint64(max(resident, 1))}, err
+}
+
+func loadGather(e *Engine) (*residentKernel[gatherArgs], error) {
+	return loadResident[gatherArgs](e, "gather", gatherThreads)
 }
 
 // MostRow is the most bytes that a row has which is gathered.
@@ -100,7 +105,7 @@ func (e *Engine) Gather(all []Gather, s gpu.Stream) error {
 		}
 		args.Parts[count] = all[i].part(k.resident)
 		if count++; count == gatherParts {
-			if err := k.launch(&args, count, s); err != nil {
+			if err := launchGather(k, &args, count, s); err != nil {
 				return err
 			}
 			count = 0
@@ -109,11 +114,11 @@ func (e *Engine) Gather(all []Gather, s gpu.Stream) error {
 	if count == 0 {
 		return nil
 	}
-	return k.launch(&args, count, s)
+	return launchGather(k, &args, count, s)
 }
 
-// launch is one launch for the first parts.
-func (k *gatherKernel) launch(args *gatherArgs, count int, s gpu.Stream) error {
+// launchGather is one launch for the first parts.
+func launchGather(k *residentKernel[gatherArgs], args *gatherArgs, count int, s gpu.Stream) error {
 	blocks := share(args.Parts[:count], uint32(k.resident))
 	return k.Launch(s, gpu.Shape{Grid: [3]uint32{blocks, uint32(count)}, Block: [3]uint32{gatherThreads}}, args)
 }
