@@ -7,8 +7,9 @@ code keeps), or any other Python object (a caller's array, a DLPack capsule, a b
 from __future__ import annotations
 
 import ctypes
+import os
 from array import array
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -147,6 +148,15 @@ def read_int64(address: int, count: int) -> list[int]:
     """The first ``count`` 64 bit integers at an address."""
     # Not by an array type of ctypes: to make one takes longer than all else of a small call.
     return memory_view(address, 8 * count).cast("q").tolist()
+
+
+def free_memory() -> int:
+    """Returns how many bytes of the host are free, or can be."""
+    with suppress(OSError), open("/proc/meminfo") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def memory_view(address: int, size: int) -> memoryview:

@@ -8,13 +8,14 @@ import math
 import os
 import tempfile
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from pygsampler._engine.checks import describe
+from pygsampler._engine.memory import free_memory
 from pygsampler._features.cached_rows import cached_rows
 from pygsampler._features.features import Features
 from pygsampler._inference.range_pipeline import RangeInputs, RangePipeline
@@ -85,11 +86,7 @@ def available_memory(device: torch.device) -> int:
     """Returns how many bytes a run may take by default: half of what is free."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0] // 2)
-    with suppress(OSError), open("/proc/meminfo") as file:
-        for line in file:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024 // 2
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    return free_memory() // 2
 
 
 class InferenceRun:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from pygsampler._engine.library import get_num_threads
+from pygsampler._engine.memory import free_memory
 from pygsampler._loader.trace import TracedJob
 
 if TYPE_CHECKING:
     from pygsampler._loader.prefetch_control import PrefetchController
     from pygsampler._loader.stats import EpochStats
 
-__all__ = ["AUTO", "EpochTuner", "Measurement", "PrefetchTuner", "choose_depth", "free_memory"]
+__all__ = ["AUTO", "EpochTuner", "Measurement", "PrefetchTuner", "choose_depth"]
 
 AUTO = "auto"
 # The depth before anything is measured, which is the default of `prefetch`.
@@ -99,15 +99,6 @@ def _within_memory(wanted: int, bound: str, measured: Measurement) -> tuple[int,
     # One more is in the hands of the loop.
     room = int(MEMORY_SHARE * measured.free) // max(measured.size, 1) - 1
     return (max(room, 1), "memory") if room < wanted else (wanted, bound)
-
-
-def free_memory() -> int:
-    """Returns how many bytes of the host are free, or can be."""
-    with suppress(OSError), open("/proc/meminfo") as file:
-        for line in file:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def num_cores() -> int:
