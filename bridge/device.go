@@ -69,9 +69,9 @@ func DeviceExpand(device, count, list, stream int64) (zero int64, err error) {
 }
 
 // DeviceGather puts copies of tables' rows into a stream, as core.DeviceGather says.
-func DeviceGather(device, count, list, stream int64) (zero int64, err error) {
+func DeviceGather(device, count, list, beside, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	return 0, core.DeviceGather(device, count, list, stream)
+	return 0, core.DeviceGather(device, count, list, beside != 0, stream)
 }
 
 // DeviceCachePut puts into a stream what brings rows into a cache, as core.DeviceCachePut says.

@@ -37,7 +37,7 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceRegister(a, 0, b|1) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceOrder(0, a) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceExpand(a, b, 0, e) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceGather(a, b, 0, e) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceGather(a, b, 0, c, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCachePut(a, 0, b, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCacheAdmit(a, 0, b, b, c, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCountIDs(a, 0, b|1, c, d, e, 0) },
@@ -112,7 +112,7 @@ func TestDeviceGatherArguments(t *testing.T) {
 		for at, value := range change {
 			list[11+at] = value
 		}
-		_, err := DeviceGather(0, 2, address(list), 0)
+		_, err := DeviceGather(0, 2, address(list), 0, 0)
 		fails(t, err, "ValueError: list[1]."+want)
 		runtime.KeepAlive(list)
 	}
@@ -128,13 +128,13 @@ func TestDeviceGatherArguments(t *testing.T) {
 		for at, value := range change {
 			list[at] = value
 		}
-		_, err := DeviceGather(0, 1, address(list), 0)
+		_, err := DeviceGather(0, 1, address(list), 0, 0)
 		fails(t, err, "ValueError: "+want)
 		runtime.KeepAlive(list)
 	}
 	list := make([]int64, 11)
 	for _, c := range []int64{0, -1, 1<<10 + 1, 1 << 62} {
-		_, err := DeviceGather(0, c, address(list), 0)
+		_, err := DeviceGather(0, c, address(list), 0, 0)
 		fails(t, err, "")
 	}
 	runtime.KeepAlive(list)

@@ -295,7 +295,7 @@ func TestDeviceGather(t *testing.T) {
 		ids, 5, 64, table, 3, 16, cached, slots, out, words, words + 8,
 		0, 0, 32, 0, 0, 1, 0, 0, 0, 0, 0,
 	}
-	if _, err := DeviceGather(0, 2, address(list), 0); err != nil {
+	if _, err := DeviceGather(0, 2, address(list), 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	for at, want := range map[int64][]int64{out: {5, 6, 30, 40, 0, 0, 30, 40, 1, 2}, words: {2, 2}} {

@@ -38,8 +38,9 @@ const (
 // where the table is, its rows, and the bytes of one; where the rows are that are cached, and
 // for each row of the table its place among them, or 0 and 0; where rows are written to; where
 // those from the cache are counted, or 0; where the place of an id outside of the table is
-// noted, or 0. To the bits of a quantized table's ids gatherQuantized is added.
-func DeviceGather(device, count, list, stream int64) error {
+// noted, or 0. To the bits of a quantized table's ids gatherQuantized is added. beside leaves room
+// for other work.
+func DeviceGather(device, count, list int64, beside bool, stream int64) error {
 	if list == 0 || count < 1 || count > mostGathers {
 		return Errorf(KindValue, "list: expected 1 to %d tables at an address, got %d at %#x", mostGathers, count, list)
 	}
@@ -70,7 +71,7 @@ func DeviceGather(device, count, list, stream int64) error {
 	if err != nil {
 		return err
 	}
-	if err = e.Gather(all, s); err == nil {
+	if err = e.Gather(all, beside, s); err == nil {
 		for i := range quantized {
 			if err = e.Dequantize(&quantized[i], s); err != nil {
 				break

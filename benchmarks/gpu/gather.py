@@ -48,7 +48,7 @@ def gathers(
     stream = torch.cuda.current_stream().cuda_stream
 
     def run(i: int) -> object:
-        return call("DeviceGather", device, 1, lists[i % SETS].buffer_info()[0], stream)
+        return call("DeviceGather", device, 1, lists[i % SETS].buffer_info()[0], 0, stream)
 
     return run
 

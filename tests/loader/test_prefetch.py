@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from contextlib import nullcontext
 
 import pytest
 
@@ -277,3 +278,37 @@ def test_leaving_early_cancels_groups_in_flight() -> None:
         if step == 2:
             break
     assert desk.cancelled == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("fails", [-1, 5])
+@pytest.mark.parametrize("in_what", ["order", "groups"])
+def test_the_result_that_comes_next_is_found_where_it_is_there(
+    in_what: str, fails: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upcoming: prefetch.Upcoming[int] = prefetch.Upcoming()
+    assert upcoming.find() is None
+    desk = GroupDesk(fails_in_result=fails)
+    # Of odd results nobody knows whether they are there.
+    monkeypatch.setattr(FakeJob, "done", lambda job: job.step % 2 == 0)
+    monkeypatch.setattr(FakeGroup, "done", lambda group: group.steps[0] % 2 == 0)
+    results = (
+        prefetch_in_order(desk.submit, 12, 4, upcoming=upcoming)
+        if in_what == "order"
+        else prefetch_groups(desk.submit_many, 12, 6, 3, upcoming=upcoming)
+    )
+    found, got = {}, []
+    with pytest.raises(RuntimeError) if fails >= 0 else nullcontext():
+        for step in results:
+            got.append(step)
+            found[step] = upcoming.find()
+            assert found[step] == upcoming.find()
+    assert got == list(range(12 if fails < 0 else fails))
+    for step in got:
+        there = step + 1 < len(got)
+        if in_what == "order":
+            there = there and step % 2 == 1
+        elif step % 3 == 2:
+            there = there and (step + 1) % 2 == 0
+        assert found[step] == (step + 1 if there else None)
+    if fails < 0:
+        assert upcoming.find() is None

@@ -22,7 +22,7 @@ from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader
 
 class Side:
-    def __init__(self, device): pass
+    def __init__(self, device, priority=0): pass
     def launch(self, work): work()
     def join(self): pass
 

@@ -75,6 +75,7 @@ class Features:
         "_quantization",
         "_scales",
         "_shared",
+        "_updates",
     )
 
     # None once closed. Of pinned ones the array on the host.
@@ -95,6 +96,8 @@ class Features:
     _shared: bool
     # How often it was read, and how many rows.
     _counts: list[int]
+    # How often rows were written by `update`.
+    _updates: int
 
     def __init__(self) -> None:
         raise TypeError("Features: use from_tensor or open")
@@ -113,6 +116,7 @@ class Features:
         features._cache = None
         features._copies = WeakSet()
         features._counts = [0, 0]
+        features._updates = 0
         return features
 
     @classmethod
@@ -346,6 +350,7 @@ class Features:
         if known._device < 0 and is_tensor(ids):
             ids = ids.cpu()
         scatter_rows(known, values, ids)
+        self._updates += 1
         for each in list(self._copies):
             each._renew(ids)
 
@@ -354,6 +359,7 @@ class Features:
         pins, known = self._pins, self._array
         if pins is None or known is None:
             return
+        self._updates += 1
         if pins.copies:
             at = memories.address_of(memoryview(pins.copies[0]))
             shape = len(known), self._row()
@@ -607,6 +613,20 @@ class Features:
     def _where(self) -> int:
         known = self._known()
         return known._device if self._pins is None else self._pins.device
+
+    @property
+    def _is_far(self) -> bool:
+        """True if a device reads them outside of its memory, at least in part."""
+        return self._pins is not None or self._shared
+
+    @property
+    def _writes(self) -> tuple[int, int]:
+        """How often rows were written: by ``update``, and by torch to the tensor."""
+        try:
+            return self._updates, getattr(self._known()._owner, "_version", 0)
+        except RuntimeError:
+            # Torch counts none of tensors of inference_mode.
+            return self._updates, 0
 
     def _in_file(self) -> bool:
         return hasattr(self._known()._owner, "identity")

@@ -59,24 +59,27 @@ class GatherPart(NamedTuple):
     scheme: Quantization | None = None
 
 
-def gather_on_device(device: int, parts: Sequence[GatherPart], bad: int = 0) -> None:
+def gather_on_device(
+    device: int, parts: Sequence[GatherPart], bad: int = 0, *, beside: bool = False
+) -> None:
     """Copies rows on a device, in torch's current stream there; nothing is waited for.
 
     All of ``parts`` are addresses of the device's. The least place of an id that is no row is put
     into the word at ``bad``, which must be greater before; such rows become zeros. Parts without
-    ids, or with rows of no bytes, are left out.
+    ids, or with rows of no bytes, are left out. ``beside`` leaves most of the device to other work,
+    and is as fast where rows come over a link.
     """
     parts = [part for part in parts if part.row and part.ids.length]
     if not parts:
         return
     if is_profiling():
         with profiled("gather"):
-            _launch(device, parts, bad)
+            _launch(device, parts, bad, beside)
     else:
-        _launch(device, parts, bad)
+        _launch(device, parts, bad, beside)
 
 
-def _launch(device: int, parts: Sequence[GatherPart], bad: int) -> None:
+def _launch(device: int, parts: Sequence[GatherPart], bad: int, beside: bool) -> None:
     about = array("q")
     caches = []
     quantized: array[int] = array("q")
@@ -99,13 +102,14 @@ def _launch(device: int, parts: Sequence[GatherPart], bad: int) -> None:
         about.extend(words)
     about.extend(quantized)
     stream = devices.current_stream(device)
+    launch = device, len(parts), about.buffer_info()[0], int(beside), stream
     if not caches:
-        library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+        library.call("DeviceGather", *launch)
         return
     with library.cache_lock(device):
         for cache, _, _ in caches:
             cache.before(stream)
-        library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+        library.call("DeviceGather", *launch)
         for cache, ids, out in caches:
             cache.after(ids, out, stream)
 

@@ -122,6 +122,20 @@ class CudaEvents:
             asked, had, handed, end = (at + base.elapsed_time(event) / 1e3 for event in events)
             yield step, asked, had, handed, end
 
+    def pair(self) -> tuple[Any, Any]:
+        """Returns two events, of which the first is recorded in torch's current stream."""
+        start, end = _event(), _event()
+        start.record(torch.cuda.current_stream(self._device))
+        return start, end
+
+    def span(self, start: Any, end: Any) -> tuple[float, float] | None:
+        """Returns when the events of a ``pair`` were, as ``timed``; None before the second was."""
+        assert self._base is not None
+        base, at = self._base
+        if not end.query():
+            return None
+        return at + base.elapsed_time(start) / 1e3, at + base.elapsed_time(end) / 1e3
+
     def shares(self) -> dict[str, Any]:
         """Parts of the steps' time on the device, and of how many steps."""
         waited = gathered = whole = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
@@ -13,7 +13,7 @@ from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._engine.progress import progress_counter
 from pygsampler._features.features import Features
-from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
+from pygsampler._features.gather import GatherJob, GatherPart
 from pygsampler._features.read_counts import new_read_counts
 from pygsampler._features.remote import PendingRows, RemoteFeatures
 
@@ -60,6 +60,10 @@ class FeatureFetcher:
         yield from self._labels.items()
         for name, features in self._edges.items():
             yield _called("edge_features", name), features
+
+    def far_tables(self) -> list[Features]:
+        """Returns the features that a GPU reads outside of its memory."""
+        return [features for _, features in self.tables() if features._is_far]
 
     def fill_caches(
         self,
@@ -131,33 +135,41 @@ class FeatureFetcher:
         parts = [features._part(as_ids(ids, "ids")) for _, _, features, ids in wanted]
         return PendingFetch(batch, wanted, GatherJob(parts, threads=threads), coming)
 
-    def fetch_on_device(self, batch: MiniBatch) -> MiniBatch:
-        """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
-        parts: list[GatherPart] = []
+    def attach_on_device(self, batch: MiniBatch) -> list[tuple[Features, torch.Tensor, GatherPart]]:
+        """Attaches room for rows to a batch on a GPU, in torch's current stream.
+
+        Returns the features, the room, and what to gather into it.
+        """
+        rooms: list[tuple[Features, torch.Tensor, GatherPart]] = []
         for attach, name, features, ids in self._wanted(batch):
             rows, part = features._rows_there(ids, self._device)
-            parts.append(part)
+            rooms.append((features, rows, part))
             attach(name, rows)
-        gather_on_device(self._device, parts)
-        return batch
+        return rooms
 
-    def attach_static(self, batch: MiniBatch) -> list[tuple[Features, GatherPart]]:
+    def attach_static(self, batch: MiniBatch, staged: MiniBatch | None) -> list[StaticRows]:
         """Attaches rows with fixed addresses to a static batch.
 
-        Returns the features, and what to gather of each whenever the batch has new ids, and to
-        count then.
+        Returns what to gather, and to count, whenever the batch has new ids, or the ``staged`` one
+        for features outside of the GPU's memory.
         """
-        parts: list[tuple[Features, GatherPart]] = []
-        for attach, name, features, ids in self._wanted(batch):
-            rows, part = features._room_there(ids, self._device)
+        found: list[StaticRows] = []
+        both = zip(self._wanted(batch), self._wanted(staged or batch), strict=True)
+        for (attach, name, features, now), (_, _, _, ids) in both:
+            rows, part = features._room_there(now, self._device)
             if part.cache is not None and part.cache.uses:
                 raise ValueError(
                     f"features[{name!r}]: expected a cache that does not change while it is read "
                     "with static=True, got one of policy 'lru'"
                 )
-            parts.append((features, part))
             attach(name, rows)
-        return parts
+            ahead = None
+            if staged is not None and features._is_far:
+                known = ids.clone()
+                early, part = features._room_there(known, self._device)
+                ahead = RowsAhead(ids, known, early)
+            found.append(StaticRows(features, part, rows, ahead))
+        return found
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
         """Yields for each array how to attach it, its name, the features, and the ids of rows."""
@@ -210,6 +222,25 @@ class FeatureFetcher:
                     f"edge_features[{name!r}]: expected a row for each edge id up to {most}, "
                     f"got {len(features)}"
                 )
+
+
+class StaticRows(NamedTuple):
+    """Rows of a static batch, and what is gathered for them."""
+
+    features: Features
+    part: GatherPart
+    rows: torch.Tensor
+    # None: they are gathered when the batch is put into its place.
+    ahead: RowsAhead | None
+
+
+class RowsAhead(NamedTuple):
+    """Rows that are gathered ahead of a static batch, and copied to it."""
+
+    # Those of the staged batch, and what is gathered of them.
+    ids: torch.Tensor
+    known: torch.Tensor
+    rows: torch.Tensor
 
 
 class PendingFetch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,10 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._batch.minibatch import as_torch
+from pygsampler._engine.library import get_num_threads
 from pygsampler._loader.cuda_events import CudaEvents
 from pygsampler._loader.prefetch import prefetch_groups, prefetch_in_order
+from pygsampler._loader.read_ahead import ReadAhead
 from pygsampler._loader.static_layouts import timed_of
 from pygsampler._loader.stream import MOST_ON_GPU
 from pygsampler._loader.trace import MOST as MOST_TRACED
@@ -77,8 +79,8 @@ def _on_cpu(
     run: EpochRun, source: SeedSource, sampler: Any, graph: Any, fetcher: FeatureFetcher
 ) -> Generator[Any, None, None]:
     draws = source.begin(run, devices.CPU)
-    # With several batches in flight, one core for each wastes nothing on synchronization.
-    threads = 1 if run.prefetch >= 2 else 0
+    # With as many batches in flight as cores, one core for each wastes nothing on synchronization.
+    threads = max(1, get_num_threads() // run.prefetch) if run.prefetch >= 2 else 0
     draw, number = draws.draw, run.shard.number
     launch = partial(sampler.launch, graph, epoch=run.epoch, threads=threads, asynchronous=True)
 
@@ -130,30 +132,24 @@ def _on_gpu(
     _record_events(run.stats, index)
     _fill_caches(run, source, sampler, graph, fetcher, index)
     draws = source.begin(run, index)
-    batches = _submitted(run, source, draws, sampler, graph, index)
-    yield from _count_on_gpu(run, batches, _hand(draws, fetcher))
+    reader = ReadAhead(fetcher, index, run.stats) if fetcher else None
+    batches = _submitted(run, source, draws, sampler, graph, index, reader)
+    yield from _count_on_gpu(run, batches, _hand(draws, reader), reader=reader)
     if run.tuner is not None and not sampler._changes:
         counts = graph.num_nodes
         num_nodes = sum(counts.values()) if isinstance(counts, Mapping) else counts
         run.tuner.finish_on_gpu(run.stats, num_nodes, index)
 
 
-def _hand(draws: EpochDraws, fetcher: FeatureFetcher | None) -> Callable[[Any], Any]:
+def _hand(draws: EpochDraws, reader: ReadAhead | None) -> Callable[[Any], Any]:
     """Returns a function that makes the loader's batch of one of the sampler's.
 
-    A ``fetcher`` puts the reading of its rows into torch's current stream.
+    A ``reader`` has its rows, on a GPU.
     """
-    finish = draws.finish
-    if finish is None and not fetcher:
-        return as_torch
-
-    def hand(batch: Any) -> Any:
-        sampled = as_torch(batch)
-        if fetcher:
-            fetcher.fetch_on_device(sampled)
-        return sampled if finish is None else finish(sampled)
-
-    return hand
+    fetch, finish = as_torch if reader is None else reader.fetch, draws.finish
+    if finish is None:
+        return fetch
+    return lambda batch: finish(fetch(batch))
 
 
 def _fill_caches(
@@ -185,11 +181,18 @@ def _sampled(
 
 
 def _submitted(
-    run: EpochRun, source: SeedSource, draws: EpochDraws, sampler: Any, graph: Any, index: int
+    run: EpochRun,
+    source: SeedSource,
+    draws: EpochDraws,
+    sampler: Any,
+    graph: Any,
+    index: int,
+    reader: ReadAhead | None = None,
 ) -> Generator[Any, None, None]:
     """Returns the results of jobs that are in flight on a GPU, one by one or in groups.
 
-    Each job is over, or cancelled, before the seeds go: none reads them after that.
+    Each job is over, or cancelled, before the seeds go: none reads them after that. A ``reader``
+    learns which comes next.
     """
     if run.gpu_share is not None:
         sampler = sampler.with_gpu_share(run.gpu_share)
@@ -215,16 +218,17 @@ def _submitted(
     start = None
     if source.fills_caches and size > 1:
         start = sampler.group_launcher(graph, epoch=run.epoch, form="torch")
-    steady = sampler._changes
+    told: dict[str, Any] = {"steady": sampler._changes, "meter": stats}
+    told["upcoming"] = None if reader is None else reader.upcoming
     if start is None:
-        return prefetch_in_order(submit, steps, depth, low=low, steady=steady, meter=stats)
+        return prefetch_in_order(submit, steps, depth, low=low, **told)
 
     def submit_many(first: int, count: int) -> PendingGroup[Any]:
         group = range(first, first + count)
         made: PendingGroup[Any] = start([draw(step)[0] for step in group], [*map(number, group)])
         return made
 
-    return prefetch_groups(submit_many, steps, depth, size, steady=steady, meter=stats)
+    return prefetch_groups(submit_many, steps, depth, size, **told)
 
 
 def _count_on_host(
@@ -256,14 +260,16 @@ def _count_on_gpu(
     batches: Generator[Any, None, None],
     hand: Callable[[Any], Any],
     counts: Any = None,
+    reader: ReadAhead | None = None,
 ) -> Generator[Any, None, None]:
-    """Yields what ``hand`` makes of each batch on a GPU, which reads its rows, and counts it.
+    """Yields what ``hand`` makes of each batch on a GPU, which has its rows, and counts it.
 
-    ``counts`` knows how many edges a batch has, if not the batch.
+    ``counts`` knows how many edges a batch has, if not the batch. A ``reader`` of rows begins with
+    those of the batch after it.
     """
     stats = run.stats
     assert stats is not None
-    with stats, closing(batches):
+    with stats, closing(batches), nullcontext() if reader is None else closing(reader):
         stats.ask()
         for batch in batches:
             stats.had()
@@ -271,6 +277,8 @@ def _count_on_gpu(
             result = hand(batch)
             run.handed += 1
             stats.batches += 1
+            if reader is not None:
+                reader.begin()
             stats.hand()
             yield result
             stats.ask()

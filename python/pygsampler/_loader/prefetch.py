@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from inspect import GEN_RUNNING, getgeneratorstate
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
 
 from pygsampler._engine import library
@@ -19,7 +19,7 @@ from pygsampler._sampling.pending import PendingBatch, PendingGroup
 if TYPE_CHECKING:
     from pygsampler._loader.prefetch_tuner import EpochTuner
 
-__all__ = ["close_at_exit", "prefetch_groups", "prefetch_in_order"]
+__all__ = ["Upcoming", "close_at_exit", "prefetch_groups", "prefetch_in_order"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,18 @@ T = TypeVar("T")
 LOOK = 2e-3
 # A result that takes no longer, in seconds, is there already.
 READY = 20e-6
+
+
+class Upcoming(Generic[T]):
+    """Finds the result that a queue yields next, where it is there already."""
+
+    __slots__ = ("find",)
+
+    # Returns it, or None: it is not there, or its job has failed, which is raised at its place.
+    find: Callable[[], T | None]
+
+    def __init__(self) -> None:
+        self.find = lambda: None
 
 
 def prefetch_in_order(
@@ -40,6 +52,7 @@ def prefetch_in_order(
     steady: bool = False,
     meter: EpochStats | None = None,
     tuner: EpochTuner | None = None,
+    upcoming: Upcoming[Any] | None = None,
 ) -> Generator[Any, None, None]:
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
@@ -51,6 +64,7 @@ def prefetch_in_order(
     ``submit``, ``then`` or ``result``, raises at its own place, after the results before it.
     However the generator ends (exhausted, closed, dropped, failed, interrupted), every job that is
     still in flight is cancelled. ``meter`` is told of it. A ``tuner`` changes ``depth`` meanwhile.
+    ``upcoming`` finds results of ``submit`` alone.
     """
     first: deque[PendingBatch[Any] | Exception] = deque()
     last: deque[PendingBatch[Any] | Exception] = first if then is None else deque()
@@ -105,6 +119,17 @@ def prefetch_in_order(
             first.popleft()
         sampled[moved] += 1
 
+    def find() -> Any:
+        head = first[0] if first else None
+        if head is None or isinstance(head, Exception) or not head.done():
+            return None
+        try:
+            return head.result()
+        except Exception:
+            return None
+
+    if upcoming is not None:
+        upcoming.find = find
     # Of `last`, how many are known to be done, and when to look at more of them.
     ready, look = 0, perf_counter() + LOOK
     try:
@@ -168,6 +193,7 @@ def prefetch_groups(
     *,
     steady: bool = False,
     meter: EpochStats | None = None,
+    upcoming: Upcoming[T] | None = None,
 ) -> Generator[T, None, None]:
     """Yields results like ``in_order``, of jobs that start ``size`` at a time, at most ``depth``.
 
@@ -202,25 +228,35 @@ def prefetch_groups(
                 waiting.append(error)
                 submitted = steps
 
+    def take() -> None:
+        # So many groups are there, in whole.
+        count = 0
+        while count < len(waiting) and _is_done(waiting[count]):
+            count += 1
+        if taken:
+            finished[min(count * size, depth)] += 1
+            pacer.observe(count)
+        head = waiting.popleft()
+        if isinstance(head, Exception):
+            raise head
+        start = perf_counter()
+        ready.extend(head.result())
+        if not count:
+            meter.waited(start, perf_counter())
+
+    def find() -> T | None:
+        if not ready and waiting and not isinstance(waiting[0], Exception) and waiting[0].done():
+            take()
+        head = ready[0] if ready else None
+        return None if isinstance(head, Exception) else head
+
+    if upcoming is not None:
+        upcoming.find = find
     try:
         fill()
         while ready or taken < steps:
             if not ready:
-                # So many groups are there, in whole.
-                count = 0
-                while count < len(waiting) and _is_done(waiting[count]):
-                    count += 1
-                if taken:
-                    finished[min(count * size, depth)] += 1
-                    pacer.observe(count)
-                head = waiting.popleft()
-                if isinstance(head, Exception):
-                    raise head
-                start = perf_counter()
-                ready.extend(head.result())
-                if not count:
-                    meter.waited(start, perf_counter())
-                del head
+                take()
             result = ready.popleft()
             if isinstance(result, Exception):
                 raise result

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._features.gather import gather_on_device
+from pygsampler._loader.read_ahead import writes_of
 from pygsampler._loader.static_layouts import StaticLayout
 from pygsampler._loader.static_links import padding_label
+from pygsampler._sampling.static_buffers import copy_all
 from pygsampler.errors import Error
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.samplers.neighbor_plan import NEIGHBOR
 
 if TYPE_CHECKING:
-    from pygsampler._features.features import Features
     from pygsampler._features.gather import GatherPart
     from pygsampler._graph.graph import Graph
-    from pygsampler._loader.feature_fetcher import FeatureFetcher
+    from pygsampler._loader.feature_fetcher import FeatureFetcher, StaticRows
     from pygsampler._loader.seed_source import SeedSource
     from pygsampler._loader.shards import Shards
     from pygsampler._loader.static_links import StaticLinks
@@ -39,7 +40,8 @@ class StaticEpochs:
     ``begin`` begins one; for each batch in turn ``ready`` waits until it is sampled, and
     ``advance`` puts it into ``batch``, its rows too, and has a later one sampled: launches alone,
     which may be captured. ``ready`` finds a batch that is larger than the room: it allocates more,
-    in other memory, and counts ``remade`` up.
+    in other memory, and counts ``remade`` up. Rows from outside of the GPU's memory are read a
+    batch ahead, beside the step, as ``ReadAhead`` has it, and copied when the batch is put there.
     """
 
     def __init__(
@@ -63,11 +65,15 @@ class StaticEpochs:
         self._buffers: StaticBuffers | None = None
         self._sampler: PGSampler | None = None
         self._seeds: EpochSeeds | None = None
-        # What is gathered for each batch, and of which features.
-        self._parts: list[GatherPart] = []
-        self._tables: list[Features] = []
+        # What is gathered for each batch, when it is put there and ahead of that.
+        self._read: list[StaticRows] = []
+        self._near: list[GatherPart] = []
+        self._far: list[GatherPart] = []
+        self._far_tables = rows.far_tables()
+        self._writes: list[tuple[int, int]] = []
         self._begun = 0
         self._side = SideStream(graph._device)
+        self._reading = SideStream(graph._device, priority=-1)
 
     @property
     def batch(self) -> Any:
@@ -110,9 +116,12 @@ class StaticEpochs:
     def ready(self, begun: int, step: int) -> None:
         """Waits until a batch of the epoch is sampled.
 
-        The edges that it is around, if any, are copied, which no CUDA graph has to do.
+        The edges that it is around, if any, are copied, which no CUDA graph has to do. Rows that
+        were written to after they were read ahead are read again.
         """
         self._wait(begun, step)
+        if self._writes != writes_of(self._far_tables):
+            gather_on_device(self._graph._device, self._far)
         if self._links is not None:
             self._links.put(step)
 
@@ -142,8 +151,15 @@ class StaticEpochs:
         assert buffers is not None
         # The slot that it goes to was read by the batch before this one.
         self._side.launch(buffers.sample)
-        buffers.fill()
-        gather_on_device(self._graph._device, self._parts)
+        if self._far_tables:
+            buffers.take()
+            early = [(each.rows, each.ahead.rows) for each in self._read if each.ahead]
+            copy_all(*map(list, zip(*early, strict=True)))
+        else:
+            buffers.fill()
+        gather_on_device(self._graph._device, self._near)
+        if self._far_tables:
+            self._reading.launch(self._read_next)
         batch = buffers.batch
         labels = batch.features.get("y")
         if isinstance(labels, dict):
@@ -159,18 +175,24 @@ class StaticEpochs:
         """Gives ``batch`` the numbers of a batch of the epoch."""
         known = self.batch.__dict__
         known["epoch"], known["batch"] = self._epoch, self._number(step)
+        self._writes = writes_of(self._far_tables)
 
     def join(self) -> None:
-        """Lets torch's current stream wait for the sampling in the side stream."""
+        """Lets torch's current stream wait for the sampling and the reading in side streams."""
         self._side.join()
+        if self._far_tables:
+            self._reading.join()
 
     def batches(self, begun: int) -> Generator[Any, None, None]:
         """Yields the batches of an epoch."""
         for step in range(self._shards.steps):
             self.ready(begun, step)
             batch = self.advance(begun, step)
-            self.join()
-            yield batch
+            try:
+                yield batch
+            finally:
+                # Not before, or the consumer's step would wait for what runs beside it.
+                self.join()
 
     def __reduce__(self) -> tuple[Any, ...]:
         owned = self._graph, self._shards, self._rank, self._rows
@@ -195,6 +217,21 @@ class StaticEpochs:
         buffers.begin(seeds, step, self._epoch, self._number(step), self._shards.world_size)
         for _ in range(AHEAD):
             buffers.sample()
+        self._writes = writes_of(self._far_tables)
+        if self._far_tables:
+            self._read_next()
+
+    def _read_next(self) -> None:
+        """Reads the rows of the next batch that is sampled, as far as they are read ahead."""
+        buffers = self._buffers
+        assert buffers is not None
+        buffers.fill()
+        # What fills up is read, too, but not a batch that nobody takes.
+        is_over = buffers.is_over()
+        for each in self._read:
+            if each.ahead:
+                each.ahead.known.copy_(each.ahead.ids).masked_fill_(is_over, -1)
+        gather_on_device(self._graph._device, self._far, beside=True)
 
     def _make(self, sampler: PGSampler, seeds: EpochSeeds) -> None:
         """Allocates memory for batches of the capacities."""
@@ -204,16 +241,18 @@ class StaticEpochs:
             self.remade += 1
         assert self.capacities is not None
         bits = 8 * seeds.ids.element_size()
-        buffers = self._layout.allocate(self._graph, sampler, self.capacities, bits)
+        stages = bool(self._far_tables)
+        buffers = self._layout.allocate(self._graph, sampler, self.capacities, bits, stages)
         # First, since features may refuse: then there is no memory, and the next epoch asks again.
-        read = self._rows.attach_static(buffers.batch)
-        self._tables, self._parts = [table for table, _ in read], [part for _, part in read]
+        self._read = self._rows.attach_static(buffers.batch, buffers.staged)
+        self._near = [each.part for each in self._read if each.ahead is None]
+        self._far = [each.part for each in self._read if each.ahead is not None]
         self._buffers, self._sampler = buffers, sampler
 
     def _count(self) -> None:
         """Counts the rows that are read for a batch: who replays a graph does not ask for them."""
-        for table, part in zip(self._tables, self._parts, strict=True):
-            table._count(part.ids.length)
+        for each in self._read:
+            each.features._count(each.part.ids.length)
 
 
 class StaticPlan:
@@ -258,17 +297,18 @@ class StaticPlan:
 class SideStream:
     """A stream beside torch's current one on a device."""
 
-    __slots__ = ("_device", "_stream")
+    __slots__ = ("_device", "_priority", "_stream")
 
-    def __init__(self, device: int) -> None:
-        self._device = device
+    def __init__(self, device: int, priority: int = 0) -> None:
+        self._device, self._priority = device, priority
         self._stream: Any = None
 
     def launch(self, work: Callable[[], None]) -> None:
         """Has what ``work`` launches run after all that is in the current stream now."""
         side = self._stream
         if side is None:
-            side = self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+            side = torch.cuda.Stream(self._device, self._priority)  # type: ignore[no-untyped-call]
+            self._stream = side
         side.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(side):
             work()

@@ -121,9 +121,12 @@ class StaticLayout:
         return [Capacity(nodes[""], edges[self._kinds[0]]) for nodes, edges in capacities]
 
     def allocate(
-        self, graph: Any, sampler: PGSampler, capacities: list[Capacity], bits: int
+        self, graph: Any, sampler: PGSampler, capacities: list[Capacity], bits: int, stages: bool
     ) -> StaticBuffers:
-        """Returns memory of ``capacities`` for batches of ``sampler``, with seeds of ``bits``."""
+        """Returns memory of ``capacities`` for batches of ``sampler``, with seeds of ``bits``.
+
+        ``stages`` is that of ``StaticBuffers``.
+        """
         timed = timed_of(graph, sampler)
         source = sampler.sampled_graph(graph) if timed is None else timed.graph
         schema: Schema | None = None
@@ -135,7 +138,7 @@ class StaticLayout:
             engine = sampler if timed is None else sampler._timed
             seeds = seeds[""]
         sizes = self.shown(capacities), seeds, bits
-        return StaticBuffers(source, timed, engine, schema, *sizes, self._is_plain)
+        return StaticBuffers(source, timed, engine, schema, *sizes, self._is_plain, stages)
 
     def _seeds_of_types(self) -> dict[str, int]:
         return {kind: self._seeds.get(kind, 0) for kind in self._num_nodes}

@@ -155,6 +155,15 @@ class EpochStats:
         if self.events is not None:
             self.events.had()
 
+    def reading(self) -> Any:
+        """Rows of the batch after this one begin to be read, in torch's current stream.
+
+        Returns an event for where they are there; None where nobody is to know.
+        """
+        if self.trace is None or self.events is None:
+            return None
+        return self.trace.reading(self.batches, self.events)
+
     def hand(self) -> None:
         """The batch is handed over."""
         if self.events is not None:

@@ -23,8 +23,14 @@ __all__ = ["GATHERING", "SAMPLING", "EpochTrace"]
 MOST = 1 << 12
 
 # What is shown as a thread. Jobs of a stage run beside each other: theirs are numbered on.
-LOOP, STREAM, SAMPLING, GATHERING = 1, 2, 100, 200
-_NAMES = {LOOP: "training loop", STREAM: "torch's stream", SAMPLING: "sample", GATHERING: "gather"}
+LOOP, STREAM, READING, SAMPLING, GATHERING = 1, 2, 3, 100, 200
+_NAMES = {
+    LOOP: "training loop",
+    STREAM: "torch's stream",
+    READING: "read ahead",
+    SAMPLING: "sample",
+    GATHERING: "gather",
+}
 
 # The files of traces that were asked for, and the process that did. No destructor reports them: an
 # interrupt would be lost there.
@@ -37,7 +43,7 @@ Span = tuple[int, str, int, int, float, float]
 class EpochTrace:
     """Records when what happened in an epoch, in seconds of ``perf_counter``, for a file."""
 
-    __slots__ = ("_base", "_path", "_spans", "_stages")
+    __slots__ = ("_base", "_path", "_reads", "_spans", "_stages")
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -51,6 +57,18 @@ class EpochTrace:
         self._stages: dict[int, deque[Span]] = {
             stage: deque(maxlen=MOST) for stage in (SAMPLING, GATHERING)
         }
+
+        # A batch, and the events where the reading of its rows begins and ends on a GPU.
+        self._reads: deque[tuple[int, Any, Any]] = deque(maxlen=MOST)
+
+    def reading(self, batch: int, events: CudaEvents) -> Any:
+        """Notes that a batch's rows begin to be read in torch's current stream, on the device.
+
+        Returns an event that is to be recorded where they are there.
+        """
+        start, end = events.pair()
+        self._reads.append((batch, start, end))
+        return end
 
     def add(self, name: str, batch: int, start: float, end: float) -> None:
         """Something that the thread did that asks for batches."""
@@ -95,6 +113,9 @@ class EpochTrace:
                 spans.append((STREAM, "wait", step, 1, asked, had))
                 spans.append((STREAM, "gather", step, 1, had, handed))
                 spans.append((STREAM, "train", step, 1, handed, end))
+            for batch, start, end in self._reads:
+                if (span := events.span(start, end)) is not None:
+                    spans.append((READING, "read", batch, 1, *span))
         made = {"displayTimeUnit": "ms", "traceEvents": self._events(spans)}
         # Whoever looks meanwhile finds the old file or the new one.
         unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")

@@ -95,12 +95,17 @@ class StaticBuffers(EngineHandle):
     current stream, whose arguments are the same for every batch. A copy to the arrays of a hundred
     relations is one launch.
 
+    With ``stages`` there is a second set of tensors, ``staged``: ``fill`` copies to that, and
+    ``take`` from there to ``batch``, so that rows can be read for a batch while the one before is
+    used.
+
     ``schema`` is that of a heterogeneous graph, ``times`` the graph's rows sorted by time.
     ``is_plain`` says that the kernel without types and times samples the batches.
     """
 
     __slots__ = (
         "__weakref__",
+        "_copies",
         "_device",
         "_keep",
         "_kinds",
@@ -108,6 +113,7 @@ class StaticBuffers(EngineHandle):
         "_turn",
         "_words",
         "batch",
+        "staged",
     )
 
     _close_function: ClassVar[str] = "StaticClose"
@@ -122,6 +128,7 @@ class StaticBuffers(EngineHandle):
         seeds: Any,
         seed_bits: int,
         is_plain: bool,
+        stages: bool,
     ) -> None:
         super().__init__()
         plan = sampler._plan
@@ -155,12 +162,18 @@ class StaticBuffers(EngineHandle):
         is_disjoint = times is not None or plan["disjoint"]
         has_weights = plan["edge_weights"] is not None
         bits = relation._known()[1]._bits
-        self.batch = self._allocate(schema, bits, is_disjoint, has_weights)
+        about = schema, bits, is_disjoint, has_weights
+        self.batch, tensors = self._allocate(*about)
+        self.staged: StaticMiniBatch | None = None
+        if stages:
+            # The engine copies to what was allocated last.
+            self.staged, staged = self._allocate(*about)
+            self._copies = tensors, staged
 
     def _allocate(
         self, schema: Schema | None, bits: int, is_disjoint: bool, has_weights: bool
-    ) -> StaticMiniBatch:
-        """Allocates the tensors of the batch, and tells the engine where they are."""
+    ) -> tuple[StaticMiniBatch, list[torch.Tensor]]:
+        """Allocates a batch and all of its tensors, and tells the engine where they are."""
         where, ids, sizes = place_of(self._device), INTEGERS[bits], self._sizes
         hops, relations, types = len(sizes.nodes), len(sizes.ends), len(sizes.seeds)
         arrays: tuple[list[torch.Tensor], ...] = ([], [], [], [])
@@ -175,10 +188,11 @@ class StaticBuffers(EngineHandle):
             addresses.extend((count, outputs))
         length = types * (hops + 2) + 3 * hops * relations
         counts = torch.zeros(length, dtype=torch.int64, device=where)
+        tensors = [*nodes, *subgraphs, *seeds, *index, counts]
         widths = [self._call("StaticEdgeBits", i) for i in range(relations)]
         hop_blocks = [
             [
-                self._block(i, hop, nodes, counts, INTEGERS[width], has_weights, addresses)
+                self._block(i, hop, nodes, counts, INTEGERS[width], has_weights, addresses, tensors)
                 for i, width in enumerate(widths)
             ]
             for hop in range(hops)
@@ -196,7 +210,7 @@ class StaticBuffers(EngineHandle):
         batch = StaticMiniBatch._of_fields(fields, 0, 0, None if schema is None else ())
         counts = counts[: 1 + 3 * hops] if schema is None else counts
         batch.__dict__.update(_counts=counts, _joins=sizes.new)
-        return batch
+        return batch, tensors
 
     def _block(
         self,
@@ -207,8 +221,9 @@ class StaticBuffers(EngineHandle):
         width: torch.dtype,
         has_weights: bool,
         addresses: array[int],
+        tensors: list[torch.Tensor],
     ) -> StaticBlock:
-        """Allocates the tensors of a block, and appends to the list of all addresses."""
+        """Allocates the tensors of a block, and appends to the lists of all and of addresses."""
         sizes, hops = self._sizes, len(self._sizes.nodes)
         src, dst = sizes.ends[relation]
         num_src, num_dst = _room(sizes.sources(hop, src)), _room(sizes.destinations(hop, dst))
@@ -216,10 +231,12 @@ class StaticBuffers(EngineHandle):
         indptr, indices = (nodes[dst].new_zeros(length) for length in (num_dst + 1, num_edges))
         edge_ids = indices.new_zeros(num_edges, dtype=width)
         weights = indices.new_zeros(num_edges, dtype=torch.float32) if has_weights else None
+        tensors += [indptr, indices, edge_ids, *([] if weights is None else [weights])]
         dst_nodes, ends = nodes[dst][:num_dst], None
         offset: torch.Tensor | int = 0
         if sizes.new:
             dst_nodes = indices.new_zeros(num_dst)
+            tensors.append(dst_nodes)
             # The nodes of each type when each hop began, and in the end.
             types = len(sizes.seeds)
             found = counts[-types * (hops + 1) :].view(types, hops + 1)[dst]
@@ -270,9 +287,21 @@ class StaticBuffers(EngineHandle):
         self._call("StaticSample", devices.current_stream(self._device))
 
     def fill(self) -> None:
-        """Copies the next batch that was sampled to ``batch``."""
-        self._turn[0] += 1
+        """Copies the next batch that was sampled to ``batch``, or to ``staged``."""
+        if self.staged is None:
+            self._turn[0] += 1
         self._call("StaticFill", devices.current_stream(self._device))
+
+    def is_over(self) -> torch.Tensor:
+        """Returns a bool on the GPU: ``staged`` is behind the last batch of the epoch."""
+        assert self.staged is not None
+        return self.staged._counts[: len(self._sizes.seeds)].sum() == 0
+
+    def take(self) -> None:
+        """Copies ``staged`` to ``batch``."""
+        assert self.staged is not None
+        self._turn[0] += 1
+        copy_all(*self._copies)
 
     def wait(self, number: int) -> bool:
         """Waits until batch ``number`` of the epoch is sampled; False where it is too large."""
@@ -291,6 +320,11 @@ class StaticBuffers(EngineHandle):
     def num_edges(self) -> int:
         """The number of edges of the batch that was waited for."""
         return sum(edges_of_blocks(self._words))
+
+
+def copy_all(to: list[torch.Tensor], of: list[torch.Tensor]) -> None:
+    """Copies tensors to others of their shapes, by few launches in torch's current stream."""
+    torch._foreach_copy_(to, of)
 
 
 class CooWriter:

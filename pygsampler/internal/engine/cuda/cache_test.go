@@ -232,7 +232,7 @@ func TestCacheAdmitsWhatIsRead(t *testing.T) {
 					Cached: d.Cached, Slots: d.Slots, Out: out, Counts: d.hits,
 				}
 				m.now++
-				if err := e.Gather([]Gather{g}, s); err != nil {
+				if err := e.Gather([]Gather{g}, false, s); err != nil {
 					t.Fatal(err)
 				}
 				if err := e.CacheAdmit(&d.Cache, on, out, m.now, s); err != nil {

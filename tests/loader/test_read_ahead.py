@@ -1,0 +1,133 @@
+"""Which rows are read in which stream, and when, with streams and tables made of Python."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from pygsampler._loader import read_ahead
+from pygsampler._loader.read_ahead import ReadAhead
+
+
+class Device:
+    """Two streams, and a list of what was put into which."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.log: list[tuple[Any, ...]] = []
+        self.current = Stream(self, "current")
+        self.fails = False
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda _: self.current)
+        monkeypatch.setattr(torch.cuda, "Stream", lambda *_, **__: Stream(self, "reading"))
+        monkeypatch.setattr(torch.cuda, "stream", self.inside)
+        monkeypatch.setattr(read_ahead, "gather_on_device", self.gather)
+
+    @contextmanager
+    def inside(self, stream: Stream) -> Any:
+        before, self.current = self.current, stream
+        try:
+            yield
+        finally:
+            self.current = before
+
+    def gather(self, _: int, parts: list[str], *, beside: bool = False) -> None:
+        self.log.append((self.current.name, *parts))
+        assert beside == (self.current.name == "reading")
+        if self.fails:
+            raise torch.cuda.OutOfMemoryError("no memory")
+
+
+class Stream:
+    def __init__(self, device: Device, name: str) -> None:
+        self.device, self.name = device, name
+
+    def wait_stream(self, other: Stream) -> None:
+        self.device.log.append((self.name, "waits for", other.name))
+
+
+class Batch(SimpleNamespace):
+    form = "torch"
+
+
+class Fetcher:
+    """Has a table on the device and one on the host."""
+
+    near = SimpleNamespace(_is_far=False, _writes=(0, 0))
+    far: Any
+
+    def __init__(self) -> None:
+        self.far = SimpleNamespace(_is_far=True, _writes=(0, 0))
+
+    def far_tables(self) -> list[Any]:
+        return [self.far]
+
+    def attach_on_device(self, batch: Any) -> list[Any]:
+        return [
+            (table, None, f"{name} {batch.number}")
+            for table, name in ((self.near, "near"), (self.far, "far"))
+        ]
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+    return Device(monkeypatch)
+
+
+@pytest.fixture
+def reader(device: Device) -> ReadAhead:
+    made: Any = ReadAhead
+    return made(Fetcher(), 0, SimpleNamespace(reading=lambda: None))  # type: ignore[no-any-return]
+
+
+def test_far_rows_are_read_beside_the_step_before(device: Device, reader: ReadAhead) -> None:
+    batches = [Batch(number=number) for number in range(3)]
+    for number, batch in enumerate(batches):
+        assert reader.fetch(batch) is batch
+        reader.upcoming.find = lambda: batches[number + 1] if number < 2 else None  # noqa: B023
+        reader.begin()
+        device.log.append((f"step {number}",))
+    reader.close()
+    assert device.log == [
+        ("current", "near 0", "far 0"),
+        ("reading", "waits for", "current"),
+        ("reading", "far 1"),
+        ("step 0",),
+        ("current", "waits for", "reading"),
+        ("current", "near 1"),
+        ("reading", "waits for", "current"),
+        ("reading", "far 2"),
+        ("step 1",),
+        ("current", "waits for", "reading"),
+        ("current", "near 2"),
+        ("step 2",),
+    ]
+
+
+def test_what_was_written_meanwhile_is_read_again(device: Device, reader: ReadAhead) -> None:
+    batch = Batch(number=1)
+    reader.upcoming.find = lambda: batch
+    reader.begin()
+    fetcher: Any = reader._fetcher
+    fetcher.far._writes = (1, 0)
+    reader.fetch(batch)
+    assert device.log[-2:] == [("current", "waits for", "reading"), ("current", "near 1", "far 1")]
+
+
+def test_memory_stays_until_its_rows_are_there(device: Device, reader: ReadAhead) -> None:
+    """A loop that is left, and a read that fails: its batch is read when it is fetched."""
+    batch = Batch(number=1)
+    reader.upcoming.find = lambda: batch
+    reader.begin()
+    reader.close()
+    assert device.log[-1] == ("current", "waits for", "reading")
+    reader.close()
+    assert len(device.log) == 3
+    device.fails = True
+    reader.begin()
+    assert device.log[-1] == ("current", "waits for", "reading")
+    device.fails = False
+    assert reader.fetch(batch) is batch
+    assert device.log[-1] == ("current", "near 1", "far 1")
