@@ -290,7 +290,8 @@ class LoaderBase(Generic[BatchT]):
             one in eight): from where the stream has done all that was put into it before
             ``next()`` was called, until the batch is there; nothing where the host is ahead of the
             GPU. ``gathering_share``: the same for the reading of features in that
-            stream; None on the CPU, where they are read ahead.
+            stream, and for waiting there for rows that are read ahead over a link; None on the CPU,
+            where all are read ahead.
 
             ``waits``, ``waiting_seconds``: how often ``next()`` waited on the host for a batch that
             was not there (20 microseconds or more), and for how long. ``next_seconds``: in
