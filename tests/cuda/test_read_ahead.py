@@ -98,7 +98,7 @@ def test_rows_are_those_of_the_tables(
                 assert torch.equal(block.w.cpu(), w[ids])
     # Without a host that waits, too.
     again = []
-    loader.epoch -= 1
+    loader.set_epoch(1)
     for batch in loader:
         step(batch, weight)
         again.append(rows_of(batch))
@@ -123,7 +123,7 @@ def test_batches_of_types_and_of_links(begun: list[int]) -> None:
     seeds = {"b": torch.arange(400)}
     typed = DataLoader(graph, seeds, [4, 3], batch_size=50, features={"x": pinned}, seed=1)
     links = LinkLoader(
-        graph, (("a", "to", "b"), None), [4, 3], batch_size=50, features={"x": pinned},
+        graph, {("a", "to", "b"): torch.arange(400)}, [4, 3], batch_size=50, features={"x": pinned},
         negative_sampling=NegativeSampling(), seed=1,
     )  # fmt: skip
     for loader in (typed, links):
@@ -228,7 +228,7 @@ def test_static_batches(graph: pgs.Graph, place: str, captured: bool) -> None:
             outs = [[each.clone() for each in out] for out in loop]
         assert loop is None or loop.captured
         plain = DataLoader(graph.to("cuda"), SEEDS, [4, 3], **given, **OPTIONS)
-        plain.epoch = epoch
+        plain.set_epoch(epoch)
         for (nodes, rows, close, labels), batch in zip(outs, plain, strict=True):
             count = len(batch.input_nodes)
             assert torch.equal(nodes[:count], batch.input_nodes)

@@ -20,10 +20,22 @@ class Device:
         self.log: list[tuple[Any, ...]] = []
         self.current = Stream(self, "current")
         self.fails = False
+        self.looks = 0
         monkeypatch.setattr(torch.cuda, "current_stream", lambda _: self.current)
         monkeypatch.setattr(torch.cuda, "Stream", lambda *_, **__: Stream(self, "reading"))
         monkeypatch.setattr(torch.cuda, "stream", self.inside)
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.cuda, "Event", lambda: self)
         monkeypatch.setattr(read_ahead, "gather_on_device", self.gather)
+
+    def record(self, stream: Stream) -> None:
+        """As an event of the current stream."""
+        assert stream is self.current
+
+    def query(self) -> bool:
+        """True once nothing is to be waited for."""
+        self.looks += 1
+        return self.looks > 3
 
     @contextmanager
     def inside(self, stream: Stream) -> Any:
@@ -79,7 +91,9 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
 @pytest.fixture
 def reader(device: Device) -> ReadAhead:
     made: Any = ReadAhead
-    return made(Fetcher(), 0, SimpleNamespace(reading=lambda: None))  # type: ignore[no-any-return]
+    reader: ReadAhead = made(Fetcher(), 0, SimpleNamespace(reading=lambda: None))
+    reader._note_asked()
+    return reader
 
 
 def test_far_rows_are_read_beside_the_step_before(device: Device, reader: ReadAhead) -> None:
@@ -104,6 +118,23 @@ def test_far_rows_are_read_beside_the_step_before(device: Device, reader: ReadAh
         ("current", "near 2"),
         ("step 2",),
     ]
+
+
+def test_a_busy_device_is_waited_for_and_no_longer(device: Device, reader: ReadAhead) -> None:
+    reader.upcoming.is_begun = lambda: True
+    reader.begin()
+    assert device.looks == 4 and device.log == []
+    device.looks = 0
+    batch = Batch(number=1)
+    reader.upcoming.find = lambda: batch if device.looks == 2 else None
+    reader.begin()
+    assert device.looks == 2 and device.log[-1] == ("reading", "far 1")
+    # Nothing is begun, as at the end of an epoch.
+    reader.close()
+    device.looks = 0
+    reader.upcoming.is_begun = lambda: False
+    reader.begin()
+    assert device.looks == 0
 
 
 def test_what_was_written_meanwhile_is_read_again(device: Device, reader: ReadAhead) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pygsampler._loader.stats import EpochStats
 
 __all__ = ["ReadAhead", "writes_of"]
+
+# Seconds between two looks at a batch that is not sampled yet.
+LOOK = 20e-6
 
 
 class ReadAhead:
@@ -39,14 +43,23 @@ class ReadAhead:
         self._fetcher, self._device, self._meter = fetcher, device, meter
         self._far = fetcher.far_tables()
         self._stream: Any = None
+        # An event where the last batch was asked for; None: nothing is read ahead yet.
+        self._asked: Any = None
         self._ahead: _Read | None = None
 
     def begin(self) -> None:
-        """Begins to read for the upcoming batch, if that is sampled already.
+        """Begins to read for the upcoming batch, if that is sampled in time.
 
         Where that fails, as for want of memory, the batch is read when it is fetched.
         """
-        if not self._far or (sampled := self.upcoming.find()) is None:
+        if self._asked is None:
+            return
+        sampled = self.upcoming.find()
+        while sampled is None and self.upcoming.is_begun() and not self._asked.query():
+            # The device has not come to the batch at hand, whose step can still wait.
+            sleep(LOOK)
+            sampled = self.upcoming.find()
+        if sampled is None:
             return
         try:
             self._begin(sampled)
@@ -72,6 +85,7 @@ class ReadAhead:
     def fetch(self, sampled: Any) -> MiniBatch:
         """Returns the loader's batch, whose rows are there for torch's current stream."""
         read, self._ahead = self._ahead, None
+        self._note_asked()
         if read is None or read.sampled is not sampled:
             batch: MiniBatch = as_torch(sampled)
             rooms = self._fetcher.attach_on_device(batch)
@@ -87,6 +101,15 @@ class ReadAhead:
         parts = [part for features, _, part in read.rooms if is_stale or not features._is_far]
         gather_on_device(self._device, parts)
         return read.batch
+
+    def _note_asked(self) -> None:
+        """Notes where the device is through with all steps before."""
+        if self._asked is None:
+            # Torch may use the device only once the first batch has rows.
+            if not self._far or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+                return
+            self._asked = torch.cuda.Event()
+        self._asked.record(torch.cuda.current_stream(self._device))
 
     def close(self) -> None:
         """Has the rows that are on their way stay until they are there."""
