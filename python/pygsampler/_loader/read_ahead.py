@@ -108,7 +108,7 @@ class ReadAhead:
             # Torch may use the device only once the first batch has rows.
             if not self._far or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 return
-            self._asked = torch.cuda.Event()
+            self._asked = torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._asked.record(torch.cuda.current_stream(self._device))
 
     def close(self) -> None:
