@@ -131,7 +131,8 @@ def test_rows_begin_at_lines_and_zeros_follow(tmp_path: Path) -> None:
         Array._room("uint8", (600 * stride,)).torch().fill_(255)
         features = pgs.Features.from_tensor(rows_of(600, 100)).quantize(kind)
         graph.save(tmp_path / "g.pgs", arrays={"x": features})
-        for each in (features, pgs.Features.open(tmp_path / "g.pgs", "x")):
+        opened = pgs.Features.open(tmp_path / "g.pgs", "x")
+        for each in (features, opened, pickle.loads(pickle.dumps(features))):
             known = each._known()
             assert known._address % 128 == 0
             raw = known.torch().view(torch.uint8)
@@ -199,7 +200,8 @@ def test_wrong_arguments() -> None:
         features.quantize("int8").update(torch.ones(3), torch.tensor([0]))
     with pytest.raises(ValueError, match="expected values without gradients"):
         pgs.Features.from_tensor(torch.ones(2, 2, requires_grad=True))
-    assert pgs.Features.from_tensor(torch.empty(0, 3)).quantize("int8").shape == (0, 3)
+    empty = pgs.Features.from_tensor(torch.empty(0, 3)).quantize("int8")
+    assert empty.shape == pickle.loads(pickle.dumps(empty)).shape == (0, 3)
 
 
 def test_ids_without_a_row_are_told() -> None:

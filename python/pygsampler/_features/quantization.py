@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from pygsampler._engine.progress import Progress
 
-__all__ = ["Quantization", "file_room", "quantize_rows", "read_scheme", "scheme_arrays"]
+__all__ = ["Quantization", "at_lines", "file_room", "quantize_rows", "read_scheme", "scheme_arrays"]
 
 # Numbers of the engine's, and the dtype of an array that has the stored values.
 _KINDS = {
@@ -186,6 +187,15 @@ def quantize_rows(
             store.scale()
         store.run(report)
     return out, made
+
+
+def at_lines(stored: Array) -> Array:
+    """Returns stored rows in memory that begins at a line, a copy where theirs does not."""
+    if stored._address % _LINE == 0:
+        return stored
+    copy = Array._room(stored.dtype, stored.shape)
+    ctypes.memmove(copy._address, stored._address, stored.nbytes)
+    return copy
 
 
 def scheme_arrays(scheme: Quantization | None, name: str) -> dict[str, Array]:
