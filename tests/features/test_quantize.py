@@ -267,6 +267,7 @@ def test_files_have_rows_of_any_stride(tmp_path: Path, kind: str, per: str) -> N
 def test_a_file_with_another_form_is_refused(tmp_path: Path) -> None:
     graph = pgs.Graph.from_coo([0, 1], [1, 2], num_nodes=60)
     parts = pgs.Features.from_tensor(rows_of(60, 4)).quantize("int8")._file_arrays("x")
+    scheme = bytes(parts["x.quantized"].tolist())
     for wrong in (
         {"x.scales": np.ones(59, np.float32)},
         {"x.quantized": np.frombuffer(b'{"dtype": "int4"}', np.uint8)},
@@ -274,6 +275,8 @@ def test_a_file_with_another_form_is_refused(tmp_path: Path) -> None:
         {"x": np.ones((60, 4), np.int16)},
         {"x": np.ones((60, 3), np.int8)},
         {"x": np.ones(60, np.int8)},
+        {"x.quantized": np.frombuffer(scheme.replace(b"[4]", b"[-4]"), np.uint8)},
+        {"x.quantized": np.frombuffer(scheme.replace(b"[4]", b"[0]"), np.uint8)},
     ):
         graph.save(tmp_path / "g.pgs", arrays={**parts, **wrong})
         with pytest.raises(ValueError, match=r"x\.quantized: expected the scheme of 60 rows"):

@@ -161,8 +161,8 @@ def quantize_rows(
     """Stores rows of floats on the CPU, a piece at a time, and returns them and their scheme.
 
     ``room`` gives the memory of what is stored, in which rows begin as ``row_stride`` says and are
-    followed by zeros. ValueError for a value that has no place in the
-    kind, TypeError for rows that are no floats.
+    followed by zeros. ValueError for a value that has no place in the kind, TypeError for rows that
+    are no floats.
     """
     per = check_choices(dtype, per, read_as)
     if values.dtype not in _FLOATS:
@@ -231,9 +231,12 @@ def read_scheme(arrays: Mapping[str, Array], name: str) -> Quantization | None:
         raise ValueError(f"{about}, got {describe(given)}: {error}") from None
     columns = math.prod(shape)
     number = {"": 0, "row": len(stored), "column": columns}[scaled]
-    # Files of before rows were padded have exactly the values.
-    fits = stored.dtype == stored_dtype(dtype) and (
-        len(stored.shape) == 2 and stored.shape[1] >= stored_width(dtype, columns)
+    # Rows may be longer, by padding, which older files do not have.
+    fits = (
+        all(size > 0 for size in shape)
+        and stored.dtype == stored_dtype(dtype)
+        and len(stored.shape) == 2
+        and stored.shape[1] >= stored_width(dtype, columns)
     )
     if not fits or scaled != per or (0 if scales is None else len(scales)) != number:
         raise ValueError(f"{about}, got {found}")
