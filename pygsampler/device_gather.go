@@ -100,7 +100,7 @@ func quantizedPart(i int, w *[deviceGatherWords]int64, words []int64) (cuda.Dequ
 	}
 	return cuda.Dequantize{
 		IDs: ids, Rows: uint64(w[gatherRows]), Scales: gpu.Address(form.Scales), Stored: gpu.Address(stored), Out: gpu.Address(w[gatherOut]),
-		Row: uint64(form.Bytes()), Columns: uint64(form.Columns), Kind: form.Kind, To: form.To, ByColumn: form.ByColumn,
+		Row: uint64(w[gatherRowBytes]), Columns: uint64(form.Columns), Kind: form.Kind, To: form.To, ByColumn: form.ByColumn,
 	}, nil
 }
 

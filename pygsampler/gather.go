@@ -134,14 +134,14 @@ func (t *gathering) over() {
 }
 
 // Quantize stores rows of floats in fewer bits, as quantized.Store says, with as many threads as idle.
-// At the address list are 10 words: the address of the floats, their bits, whether those of 16 bits are
-// bfloat16, and how many rows; the five of a quantized table; where the stored rows are to be, or 0. It
-// returns the place of the first value that cannot be stored, or -1. With no rows and no place for them
+// At the address list are 11 words: the address of the floats, their bits, whether those of 16 bits are
+// bfloat16, and how many rows; the five of a quantized table; where the stored rows are to be, or 0, and how many
+// bytes each takes. It returns the place of the first value that cannot be stored, or -1. With no rows and no place for them
 // it makes scales of columns of the greatest sizes that it has found.
 func Quantize(list int64) (int64, error) {
-	w := memory.View[int64](list, 5+formWords)
+	w := memory.View[int64](list, 6+formWords)
 	form := formAt(w[4:])
-	if err := form.Check(form.Bytes()); err != nil {
+	if err := form.Check(w[10]); err != nil {
 		return 0, err
 	}
 	s := quantized.Source{Address: w[0], Bits: w[1], Brain: w[2] != 0, Rows: w[3]}
@@ -149,7 +149,7 @@ func Quantize(list int64) (int64, error) {
 		quantized.Scale(&form)
 		return -1, nil
 	}
-	return quantized.Store(&form, &s, w[9], crewOf(0))
+	return quantized.Store(&form, &s, w[9], w[10], crewOf(0))
 }
 
 func (t *gathering) reads(*Relation) bool { return false }

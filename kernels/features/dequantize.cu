@@ -4,8 +4,8 @@
 // the link is paid for their few bytes alone; here they become floats. The product is a float's, rounded once,
 // and rounded again where 16 bits are asked for: the bits of the CPU.
 //
-// 2^group lanes make a row, each four values at a time where four divide the columns and the address of the
-// result allows it, else one. What is stored is read once and what is made is written once, so neither stays
+// 2^group lanes make a row, each four values at a time where four divide the columns and the addresses of
+// rows allow it, else one. What is stored is read once and what is made is written once, so neither stays
 // in a cache; scales are read at random, of all rows together four bytes a row.
 //
 // Go caller: internal/engine/cuda/dequantize.go. C twin: internal/engine/cpu/quantized/quantized.c.
@@ -15,10 +15,10 @@
 struct DequantizeArgs {
   const void* ids;      // [count], of id_bits, signed: which scale is a row's
   const float* scales;  // [rows], or by_column [columns]; null: none
-  const char* stored;   // [count][row], aligned to 16 bytes
+  const char* stored;   // [count][row], aligned to 16 bytes; what is behind the values of a row is not read
   char* out;            // [count][columns]
   u64 count, rows;
-  u32 row, columns;  // bytes and values of a row
+  u32 row, columns;  // bytes from one stored row to the next, and values of a row
   u32 id_bits;       // 32 or 64
   u32 kind, to;      // QUANTIZED_*, READ_AS_*
   u32 by_column;

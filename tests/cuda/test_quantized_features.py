@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pygsampler as pgs
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+from pygsampler._features.quantization import stored_width  # noqa: E402
 from pygsampler.torch import DataLoader  # noqa: E402
 
 KINDS = ["float16", "bfloat16", "float8_e4m3", "int8", "int4"]
@@ -31,7 +33,7 @@ def bits(x: Any) -> Any:
 @pytest.mark.parametrize("per", ["row", "column"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_bits_of_the_cpu(kind: str, per: str, read_as: str) -> None:
-    for shape in ((), (1,), (3,), (100,), (101,), (2, 64), (602,)):
+    for shape in ((), (1,), (3,), (33,), (50,), (100,), (101,), (2, 64), (257,), (300,), (602,)):
         x = torch.randn(1000, *shape) * torch.randn(1000, *shape).exp()
         x[5] = 0
         if kind not in ("int8", "int4"):
@@ -49,6 +51,23 @@ def test_bits_of_the_cpu(kind: str, per: str, read_as: str) -> None:
                     assert rows.is_cuda and torch.equal(bits(rows), bits(host[ids]))
             with pytest.raises(IndexError, match=r"ids\[1\]: expected an integer in \[0, 1000\)"):
                 features[torch.tensor([0, 1000], device="cuda")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_have_rows_of_any_stride(kind: str, tmp_path: Path) -> None:
+    graph = pgs.Graph.from_coo([0, 1], [1, 2], num_nodes=1000)
+    for width in (33, 100, 132):
+        host = pgs.Features.from_tensor(torch.randn(1000, width)).quantize(kind)
+        stored = host._known().torch()
+        exact = stored[:, : stored_width(kind, width)].contiguous()
+        odd = torch.nn.functional.pad(exact.view(torch.uint8), (0, 6), value=77).view(stored.dtype)
+        for rows in (stored, exact, odd):
+            graph.save(tmp_path / "g.pgs", arrays={**host._file_arrays("x"), "x": rows})
+            opened = pgs.Features.open(tmp_path / "g.pgs", "x")
+            places = opened.to("cuda"), opened.pin(), opened.cache(rows=100, policy="lru")
+            for features in places:
+                for ids in (torch.randint(0, 1000, (777,)), torch.tensor([999] * 40)):
+                    assert torch.equal(bits(features[ids.cuda()]), bits(host[ids]))
 
 
 @pytest.mark.parametrize("static", [False, True])

@@ -111,6 +111,14 @@ def test_a_column_out_of_a_file(tmp_path: Path) -> None:
     assert again[SEEDS].equal(X[SEEDS])
 
 
+def test_a_column_of_quantized_rows() -> None:
+    features = pgs.Features.from_tensor(torch.randn(500, 5, 10)).quantize("int8")
+    g = random_graph()
+    g.ndata["x"] = FeatureStorage(features)
+    made = loader(g, PGSampler([4, 3], prefetch_node_feats=["x"]))
+    assert all(blocks[0].srcdata["x"].equal(features[ids]) for ids, _, blocks in made)
+
+
 def test_it_behaves_as_a_column_where_rows_are_asked_for() -> None:
     g = graph()
     storage = g.ndata["x"]

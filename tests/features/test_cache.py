@@ -201,13 +201,18 @@ def run(emulator: Path, code: str, **variables: str) -> str:
     return run_with_driver(emulator, PRELUDE + code, **variables)
 
 
-def test_quantized_rows_are_cached_as_they_are_stored(emulator: Path) -> None:
+def test_quantized_rows_are_cached_as_they_are_stored(emulator: Path, tmp_path: Path) -> None:
     """Rows on the device, pinned and of a cache of every policy are those of the CPU."""
     code = """
+import os
 from pygsampler._features import gather
+from pygsampler._features.quantization import stored_width
+path = os.environ["QUANTIZED"]
 gather._room = lambda size, device: torch.empty(size, dtype=torch.uint8)
-wide = torch.randn(NODES, 12, generator=random)
-for rows, kind in ((x, "int8"), (x, "int4"), (wide, "float8_e4m3"), (wide, "float16")):
+wide = torch.randn(NODES, 100, generator=random)
+for rows, kind in (
+    (x, "int8"), (x, "int4"), (wide, "float8_e4m3"), (wide, "float16"), (wide, "int4")
+):
     for per, dtype in (("row", "float32"), ("column", "bfloat16")):
         host = pgs.Features.from_tensor(rows).quantize(kind, per, read_as=dtype)
         places = [host.to("cuda"), host.pin()]
@@ -219,6 +224,18 @@ for rows, kind in ((x, "int8"), (x, "int4"), (wide, "float8_e4m3"), (wide, "floa
             for _ in range(3):
                 ids = torch.randint(0, NODES, (70,), generator=random)
                 assert torch.equal(read(features, ids), host[ids]), features
+        # Rows of a file may have any stride.
+        stored = host._known().torch()
+        exact = stored[:, : stored_width(kind, rows.shape[1])].contiguous()
+        odd = torch.nn.functional.pad(exact.view(torch.uint8), (0, 6), value=77)
+        for values in (exact, odd.view(stored.dtype)):
+            graph.save(path, arrays={**host._file_arrays("x"), "x": values})
+            opened = pgs.Features.open(path, "x")
+            for features in (opened.to("cuda"), opened.pin(), opened.cache(rows=50, policy="lru")):
+                for _ in range(2):
+                    assert torch.equal(read(features, ids), host[ids]), features
+                assert features._pins is None or features._pins.addresses[0] % 128 == 0
+        opened = None
         if per == "row":
             loaders = loader_of(places[4]), loader_of(host, where=graph)
             for here, theirs in zip(*loaders, strict=True):
@@ -230,7 +247,7 @@ for rows, kind in ((x, "int8"), (x, "int4"), (wide, "float8_e4m3"), (wide, "floa
         assert len(host._quantization._there) == 0
 print("done")
 """
-    assert run(emulator, code) == "done\n"
+    assert run(emulator, code, QUANTIZED=str(tmp_path / "g.pgs")) == "done\n"
 
 
 def test_every_policy_reads_what_is_there(emulator: Path) -> None:

@@ -11,11 +11,15 @@ import pytest
 import torch
 
 import pygsampler as pgs
+from pygsampler._arrays.array import Array
+from pygsampler._features.quantization import row_stride, stored_width
 from pygsampler.torch import DataLoader
 
 KINDS = ["float16", "bfloat16", "float8_e4m3", "int8", "int4"]
 SCALED = KINDS[2:]
 READ_AS = ["float32", "float16", "bfloat16"]
+# Around those at which rows are padded otherwise.
+WIDTHS = (1, 15, 16, 17, 33, 50, 64, 65, 96, 97, 100, 128, 129, 200, 257, 300)
 
 
 def rows_of(count: int, *shape: int, spread: float = 2.0) -> torch.Tensor:
@@ -43,7 +47,7 @@ def reference(x: torch.Tensor, kind: str, per: str, read_as: str) -> torch.Tenso
 @pytest.mark.parametrize("per", ["row", "column"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_those_of_torch(kind: str, per: str, read_as: str) -> None:
-    for shape in ((1,), (7,), (16,), (100,), (3, 5), ()):
+    for shape in (*((width,) for width in WIDTHS), (3, 5), ()):
         x = rows_of(40, *shape)
         x[3] = 0
         features = pgs.Features.from_tensor(x).quantize(kind, per, read_as=read_as)
@@ -84,13 +88,57 @@ def test_sizes() -> None:
     x = pgs.Features.from_tensor(rows_of(1000, 101))
     sizes = {kind: x.quantize(kind).nbytes for kind in KINDS}
     assert sizes == {
-        "float16": 202_000,
-        "bfloat16": 202_000,
-        "float8_e4m3": 101_000 + 4000,
-        "int8": 101_000 + 4000,
-        "int4": 51_000 + 4000,
+        "float16": 256_000,
+        "bfloat16": 256_000,
+        "float8_e4m3": 128_000 + 4000,
+        "int8": 128_000 + 4000,
+        "int4": 64_000 + 4000,
     }
-    assert x.quantize("int8", "column").nbytes == 101_000 + 4 * 101
+    assert x.quantize("int8", "column").nbytes == 128_000 + 4 * 101
+    # A row that would take twice its bytes is not padded.
+    narrow = pgs.Features.from_tensor(rows_of(1000, 65))
+    assert narrow.quantize("int8").nbytes == 65_000 + 4000
+
+
+def test_strides() -> None:
+    rows = (1, 3, 5, 15, 17, 33, 48, 50, 65, 96, 97, 100, 128, 129, 200, 257, 300, 400, 514, 600)
+    strides = (1, 4, 5, 16, 17, 33, 64, 64, 65, 128, 128, 128, 128, 144, 256, 272, 320, 400, 528)
+    assert tuple(map(row_stride, rows)) == (*strides, 640)
+
+
+def test_padding_has_rows_touch_the_fewest_lines() -> None:
+    def touched(row: int, stride: int) -> int:
+        """Lines of 128 bytes that 128 rows touch, each counted anew."""
+        begins = np.arange(128) * stride
+        return int(((begins + row - 1) // 128 - begins // 128 + 1).sum())
+
+    for row in range(1, 700):
+        stride, fewest = row_stride(row), 128 * -(-row // 128)
+        least = next(each for each in range(row, 2 * row + 128) if touched(row, each) == fewest)
+        assert row <= stride <= row + row // 3
+        assert stride % 2 == 0 or row % 2 == 1
+        if 3 * (least - row) <= row:
+            # As little is added as gives that, but for the vectors.
+            assert touched(row, stride) == fewest
+            assert stride in (least, -(-least // 16) * 16)
+        assert touched(row, stride) <= touched(row, row)
+
+
+def test_rows_begin_at_lines_and_zeros_follow(tmp_path: Path) -> None:
+    graph = pgs.Graph.from_coo([0, 1], [1, 2], num_nodes=600)
+    for kind, stride in (("int8", 128), ("int4", 64), ("float16", 256)):
+        # Memory that is used again has what was there.
+        Array._room("uint8", (600 * stride,)).torch().fill_(255)
+        features = pgs.Features.from_tensor(rows_of(600, 100)).quantize(kind)
+        graph.save(tmp_path / "g.pgs", arrays={"x": features})
+        opened = pgs.Features.open(tmp_path / "g.pgs", "x")
+        for each in (features, opened, pickle.loads(pickle.dumps(features))):
+            known = each._known()
+            assert known._address % 128 == 0
+            raw = known.torch().view(torch.uint8)
+            assert raw.shape == (600, stride)
+            width = stored_width(kind, 100) * known.torch().element_size()
+            assert raw[:, width:].count_nonzero() == 0 and raw[:, :width].count_nonzero() > 0
 
 
 @pytest.mark.parametrize("kind", SCALED)
@@ -152,7 +200,8 @@ def test_wrong_arguments() -> None:
         features.quantize("int8").update(torch.ones(3), torch.tensor([0]))
     with pytest.raises(ValueError, match="expected values without gradients"):
         pgs.Features.from_tensor(torch.ones(2, 2, requires_grad=True))
-    assert pgs.Features.from_tensor(torch.empty(0, 3)).quantize("int8").shape == (0, 3)
+    empty = pgs.Features.from_tensor(torch.empty(0, 3)).quantize("int8")
+    assert empty.shape == pickle.loads(pickle.dumps(empty)).shape == (0, 3)
 
 
 def test_ids_without_a_row_are_told() -> None:
@@ -172,7 +221,7 @@ def test_other_ways_to_read() -> None:
     with pytest.raises(ValueError, match="out: expected a contiguous float32 array"):
         features.read(ids, torch.empty(300, 12, dtype=torch.int8))
     assert np.array_equal(np.asarray(features[ids.numpy()]), expected[ids].numpy())
-    assert features.stats()["bytes"] == {"cpu": 3 * 300 * 12}
+    assert features.stats()["bytes"] == {"cpu": 3 * 300 * 16}
     assert "stored=int8" in repr(features) and "dtype=float32" in repr(features)
     again = pickle.loads(pickle.dumps(features))
     assert repr(again) == repr(features) and torch.equal(again[ids], expected[ids])
@@ -192,14 +241,42 @@ def test_files_keep_them(tmp_path: Path, kind: str, per: str) -> None:
     assert torch.equal(pgs.Features.open(tmp_path / "g.pgs", "plain")[ids], x[ids])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("per", ["row", "column"])
+def test_files_have_rows_of_any_stride(tmp_path: Path, kind: str, per: str) -> None:
+    graph = pgs.Graph.from_coo([0, 1], [1, 2], num_nodes=60)
+    ids = torch.tensor([59, 0, 3, 58, 58])
+    expected, arrays = {}, {}
+    for width in WIDTHS:
+        read_as = READ_AS[width % 3]
+        features = pgs.Features.from_tensor(rows_of(60, width)).quantize(kind, per, read_as=read_as)
+        stored = features._known().torch()
+        # As it is; without padding, as files were once; and of a stride that no word divides.
+        exact = stored[:, : stored_width(kind, width)].contiguous()
+        odd = torch.nn.functional.pad(exact.view(torch.uint8), (0, 6), value=77).view(stored.dtype)
+        for name, rows in ((f"x{width}", stored), (f"y{width}", exact), (f"z{width}", odd)):
+            arrays.update({**features._file_arrays(name), name: rows})
+            expected[name] = features[ids]
+    graph.save(tmp_path / "g.pgs", arrays=arrays)
+    for name, rows in expected.items():
+        there = pgs.Features.open(tmp_path / "g.pgs", name)
+        assert torch.equal(there[ids], rows)
+        assert there._known().torch().equal(torch.as_tensor(arrays[name]))
+
+
 def test_a_file_with_another_form_is_refused(tmp_path: Path) -> None:
     graph = pgs.Graph.from_coo([0, 1], [1, 2], num_nodes=60)
     parts = pgs.Features.from_tensor(rows_of(60, 4)).quantize("int8")._file_arrays("x")
+    scheme = bytes(parts["x.quantized"].tolist())
     for wrong in (
         {"x.scales": np.ones(59, np.float32)},
         {"x.quantized": np.frombuffer(b'{"dtype": "int4"}', np.uint8)},
         {"x.quantized": np.frombuffer(b"?", np.uint8)},
         {"x": np.ones((60, 4), np.int16)},
+        {"x": np.ones((60, 3), np.int8)},
+        {"x": np.ones(60, np.int8)},
+        {"x.quantized": np.frombuffer(scheme.replace(b"[4]", b"[-4]"), np.uint8)},
+        {"x.quantized": np.frombuffer(scheme.replace(b"[4]", b"[0]"), np.uint8)},
     ):
         graph.save(tmp_path / "g.pgs", arrays={**parts, **wrong})
         with pytest.raises(ValueError, match=r"x\.quantized: expected the scheme of 60 rows"):
@@ -210,7 +287,7 @@ def test_loaders_read_them() -> None:
     generator = torch.Generator().manual_seed(1)
     src, dst = torch.randint(0, 500, (2, 6000), generator=generator)
     graph = pgs.Graph.from_coo(src, dst, num_nodes=500)
-    x, e = rows_of(500, 10), rows_of(6000, 4)
+    x, e = rows_of(500, 50), rows_of(6000, 6)
     made: list[Any] = []
     for nodes, edges in (
         (

@@ -62,6 +62,17 @@ def test_batches_have_the_rows_of_their_nodes_and_edges(
             assert content(batch) == content(expected)
 
 
+def test_quantized_features_and_stores_of_them() -> None:
+    features = pgs.Features.from_tensor(torch.randn(NODES, 5, 10)).quantize("int8")
+    data = random_data()
+    stores = FeatureStore({"x": features}), GraphStore(pgs.Graph.from_pyg(data))
+    for loader in (
+        NeighborLoader(data, [4, 3], SEEDS, batch_size=16, features={"x": features}),
+        NeighborLoader(stores, [4, 3], SEEDS, batch_size=16),
+    ):
+        assert all(batch.x.equal(features[batch.n_id]) for batch in loader)
+
+
 def test_a_class_of_batches_from_stores() -> None:
     class Library(Data):
         pass

@@ -16,6 +16,7 @@ from pygsampler._features.cache import CacheOptions, FeatureCache, Policy
 from pygsampler._features.gather import GatherJob, GatherPart, PendingRead, gather_on_device
 from pygsampler._features.quantization import (
     Quantization,
+    at_lines,
     check_choices,
     file_room,
     quantize_rows,
@@ -185,11 +186,13 @@ class Features:
 
         Reading is that of other features: on the CPU, pinned and cached for a GPU, on one or
         shared by several. Over a link and in caches there are the stored bytes, and scales are on
-        the GPU. A value ``x`` of a row or column whose greatest size is ``m`` is read as one
-        within these bounds, and rounded once more where it is read as 16 bits:
+        the GPU. Stored rows are padded with zeros where that lets each touch fewer lines of memory,
+        by at most a third, and ``nbytes`` counts the padding. A value ``x`` of a row or column
+        whose greatest size is ``m`` is read as one within these bounds, and rounded once more where
+        it is read as 16 bits:
 
         ============== =========== ===================== ===================================
-        dtype          bytes       error                 what else is stored
+        dtype          bytes/value error                 what else is stored
         ============== =========== ===================== ===================================
         float16        2           abs(x) / 2**11        infinities, NaN; beyond 65504 infinite
         bfloat16       2           abs(x) / 2**8         infinities, NaN
@@ -590,6 +593,8 @@ class Features:
             return _pinned, (self._on_host(), self._where())
         if self._where() >= 0:
             return _placed, (self.to("cpu") if self._host is None else self._host, self._where())
+        if self._quantization is not None and not self._in_file():
+            return _quantized, (self._known(), self._quantization)
         return Features._of, (self._known(), self._quantization)
 
     def _file_arrays(self, name: str) -> dict[str, Array]:
@@ -789,6 +794,11 @@ def _read_bytes(values: Array, shape: tuple[int, int], ids: Any) -> Any:
 
 def _placed(host: Features, device: int) -> Features:
     return host.to(device)
+
+
+def _quantized(stored: Array, quantization: Quantization) -> Features:
+    # The bytes of a pickle lie anywhere.
+    return Features._of(at_lines(stored), quantization)
 
 
 def row_access_counts(graph: Graph | None, values: Array) -> shared_arrays.EdgeAccessCounts | None:

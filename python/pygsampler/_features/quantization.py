@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from pygsampler._engine.progress import Progress
 
-__all__ = ["Quantization", "file_room", "quantize_rows", "read_scheme", "scheme_arrays"]
+__all__ = ["Quantization", "at_lines", "file_room", "quantize_rows", "read_scheme", "scheme_arrays"]
 
 # Numbers of the engine's, and the dtype of an array that has the stored values.
 _KINDS = {
@@ -39,6 +40,9 @@ _FLOATS = ("float32", "float64", "float16", "bfloat16")
 _PER = ("row", "column")
 # Bytes of the source that are stored by one call, after which Ctrl-C is heard.
 _CALL_BYTES = 1 << 25
+# Bytes that a device reads of the host at a time, a multiple of a CPU's line; and of a vector.
+_LINE = 128
+_VECTOR = 16
 NOT_QUANTIZED = (0, 0, 0, 0, 0)
 
 
@@ -117,13 +121,33 @@ def check_choices(dtype: Any, per: Any, read_as: Any) -> str:
 
 
 def stored_width(dtype: str, columns: int) -> int:
-    """Returns how many elements a stored row has, of the dtype of its array."""
+    """Returns how many elements the values of a row take, of the dtype of the stored array."""
     return (columns + 1) // 2 if dtype == "int4" else columns
 
 
 def stored_dtype(dtype: str) -> str:
     """Returns the dtype of the array of stored values."""
     return _KINDS[dtype][1]
+
+
+def row_stride(size: int) -> int:
+    """Returns the bytes from one stored row to the next, for rows of ``size`` bytes.
+
+    A row touches as few lines of memory as its bytes can if rows begin at multiples of the power of
+    two that holds what they have in their last line: 100 bytes at multiples of 128, 300 bytes at
+    multiples of 64. Rows are padded to such a multiple if that adds at most a third, and then to a
+    multiple of vectors, by which they are copied, if that adds at most an eighth.
+    """
+    last = (size - 1) % _LINE + 1
+    stride = _padded(size, 1 << (last - 1).bit_length())
+    if 3 * (stride - size) > size:
+        stride = size
+    wide = _padded(stride, _VECTOR)
+    return wide if 8 * (wide - size) <= size else stride
+
+
+def _padded(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 def quantize_rows(
@@ -136,8 +160,9 @@ def quantize_rows(
 ) -> tuple[Array, Quantization]:
     """Stores rows of floats on the CPU, a piece at a time, and returns them and their scheme.
 
-    ``room`` gives the memory of what is stored. ValueError for a value that has no place in the
-    kind, TypeError for rows that are no floats.
+    ``room`` gives the memory of what is stored, in which rows begin as ``row_stride`` says and are
+    followed by zeros. ValueError for a value that has no place in the kind, TypeError for rows that
+    are no floats.
     """
     per = check_choices(dtype, per, read_as)
     if values.dtype not in _FLOATS:
@@ -151,9 +176,10 @@ def quantize_rows(
         number = columns if per == "column" else count
         scales = _from_bytes(bytearray(4 * number), "float32", (number,))
     made = Quantization(dtype, per, read_as, shape, scales)
-    width = stored_width(dtype, columns)
-    out = room(stored_dtype(dtype), (count, width))
-    store = _Storing(values, made, out)
+    element = KINDS[stored_dtype(dtype)].size
+    stride = row_stride(element * stored_width(dtype, columns))
+    out = room(stored_dtype(dtype), (count, stride // element))
+    store = _Storing(values, made, out, stride)
     passes = 2 if per == "column" else 1
     with progress_counter(progress, passes * count, "quantizing", " rows") as report:
         if per == "column":
@@ -161,6 +187,15 @@ def quantize_rows(
             store.scale()
         store.run(report)
     return out, made
+
+
+def at_lines(stored: Array) -> Array:
+    """Returns stored rows in memory that begins at a line, a copy where theirs does not."""
+    if stored._address % _LINE == 0:
+        return stored
+    copy = Array._room(stored.dtype, stored.shape)
+    ctypes.memmove(copy._address, stored._address, stored.nbytes)
+    return copy
 
 
 def scheme_arrays(scheme: Quantization | None, name: str) -> dict[str, Array]:
@@ -183,7 +218,10 @@ def read_scheme(arrays: Mapping[str, Array], name: str) -> Quantization | None:
     if given is None:
         return None
     stored, scales = arrays[name], arrays.get(f"{name}.scales")
-    about = f"{name}.quantized: expected the scheme of {stored.shape[0]} rows of {stored.dtype}"
+    about = (
+        f"{name}.quantized: expected the scheme of {stored.shape[0]} rows of {stored.dtype}, "
+        f"shape {stored.shape}"
+    )
     try:
         found = json.loads(bytes(given.tolist()))
         dtype, per, read_as = found["dtype"], found["per"], found["read_as"]
@@ -193,8 +231,12 @@ def read_scheme(arrays: Mapping[str, Array], name: str) -> Quantization | None:
         raise ValueError(f"{about}, got {describe(given)}: {error}") from None
     columns = math.prod(shape)
     number = {"": 0, "row": len(stored), "column": columns}[scaled]
-    fits = stored.dtype == stored_dtype(dtype) and stored.shape[1:] == (
-        stored_width(dtype, columns),
+    # Rows may be longer, by padding, which older files do not have.
+    fits = (
+        all(size > 0 for size in shape)
+        and stored.dtype == stored_dtype(dtype)
+        and len(stored.shape) == 2
+        and stored.shape[1] >= stored_width(dtype, columns)
     )
     if not fits or scaled != per or (0 if scales is None else len(scales)) != number:
         raise ValueError(f"{about}, got {found}")
@@ -224,10 +266,11 @@ def file_room(folder: Path) -> Callable[[str, tuple[int, ...]], Array]:
 class _Storing:
     """Rows on their way into fewer bits, a piece with each call of the engine."""
 
-    def __init__(self, values: Array, scheme: Quantization, out: Array) -> None:
+    def __init__(self, values: Array, scheme: Quantization, out: Array, stride: int) -> None:
         self._values = values
         self._scheme = scheme
         self._out = out
+        self._stride = stride
 
     def run(self, report: Callable[[int], object], greatest: bool = False) -> None:
         """Stores all rows, or finds the greatest sizes of columns."""
@@ -235,13 +278,12 @@ class _Storing:
         count = len(values)
         row = values.nbytes // count if count else 0
         step = max(1, _CALL_BYTES // max(row, 1))
-        out_row = self._out.nbytes // count if count else 0
         for first in range(0, count, step):
             rows = min(step, count - first)
             words = list(scheme.words(-1))
             if scheme.per == "row":
                 words[4] += 4 * first
-            target = 0 if greatest else self._out._address + first * out_row
+            target = 0 if greatest else self._out._address + first * self._stride
             place = self._call(values._address + first * row, rows, words, target)
             if place >= 0:
                 self._refuse(first, place)
@@ -253,7 +295,7 @@ class _Storing:
 
     def _call(self, address: int, count: int, scheme: list[int], target: int) -> int:
         bits, brain = 8 * KINDS[self._values.dtype].size, int(self._values.dtype == "bfloat16")
-        about = array("q", (address, bits, brain, count, *scheme, target))
+        about = array("q", (address, bits, brain, count, *scheme, target, self._stride))
         return int(library.call("Quantize", about.buffer_info()[0]))
 
     def _refuse(self, first: int, place: int) -> None:

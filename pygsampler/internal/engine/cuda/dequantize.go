@@ -23,11 +23,11 @@ type Dequantize struct {
 	IDs      IDs         // of the rows, by which they have scales
 	Rows     uint64      // scales of rows that there are; an id outside gives zeros of zeros
 	Scales   gpu.Address // of rows, or of columns, floats; 0 of kinds without them
-	Stored   gpu.Address // as many rows as ids, without gaps, of Row bytes; 16 divides it
+	Stored   gpu.Address // as many rows as ids, Row bytes from one to the next; 16 divides it
 	Out      gpu.Address // as many rows as ids, without gaps
-	Row      uint64
-	Columns  uint64 // at most MostRow
-	Kind, To int    // as package quantized numbers them
+	Row      uint64      // even where values have 16 bits
+	Columns  uint64      // at most MostRow
+	Kind, To int         // as package quantized numbers them
 	ByColumn bool
 }
 
@@ -48,8 +48,16 @@ func (e *Engine) Dequantize(d *Dequantize, s gpu.Stream) error {
 	if d.ByColumn {
 		a.ByColumn = 1
 	}
+	// The bytes of four values, which one load reads.
+	word := uint64(4)
+	switch d.Kind {
+	case quantizedHalf, quantizedBrain:
+		word = 8
+	case quantizedInt4:
+		word = 2
+	}
 	steps := d.Columns
-	if d.Columns%4 == 0 && uint64(d.Out)%(4*size) == 0 {
+	if d.Columns%4 == 0 && d.Row%word == 0 && uint64(d.Out)%(4*size) == 0 {
 		a.FourValues = 1
 		steps /= 4
 	}

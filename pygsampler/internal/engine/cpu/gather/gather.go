@@ -18,7 +18,7 @@ import (
 type Part struct {
 	IDs   csc.Array
 	Table []byte // rows without gaps
-	Row   int64  // bytes of a row, 1 or more
+	Row   int64  // bytes from one row to the next, 1 or more
 	Out   []byte
 	Form  quantized.Form
 }
@@ -136,7 +136,7 @@ func rowsBy[I int32 | int64](p *Part, ids []I, first int64) int64 {
 	}
 	out := p.Out[first*p.OutRow():]
 	if p.Form.Kind != 0 {
-		quantized.Read(&p.Form, p.Table, ids, out)
+		quantized.Read(&p.Form, p.Table, p.Row, ids, out)
 		return -1
 	}
 	switch aligned := uintptr(unsafe.Pointer(&p.Table[0])) | uintptr(unsafe.Pointer(&out[0])); {

@@ -1,5 +1,7 @@
 #include "quantized.h"
 
+#include <string.h>
+
 #include "../layers/half.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -15,6 +17,11 @@
 
 // The greatest size that a kind stores.
 static float limit_of(int kind) { return kind == PGS_E4M3 ? 448.0f : kind == PGS_INT8 ? 127.0f : 7.0f; }
+
+// Bytes of n values side by side.
+INLINE int64_t bytes_of(int64_t n, int kind) {
+  return kind == PGS_HALF || kind == PGS_BRAIN ? 2 * n : kind == PGS_INT4 ? (n + 1) / 2 : n;
+}
 
 INLINE float of_e4m3(uint8_t x) {
   uint32_t size = x & 0x7Fu;
@@ -75,17 +82,17 @@ enum { AHEAD = 12 };
 
 INLINE void some_rows(const struct pgs_quantized *q, const uint8_t *table, const float *scales, const void *ids, int id_bits, int64_t count, char *out, int kind, int to, int by_column) {
 #define ID(i) (!ids ? (i) : id_bits == 32 ? (int64_t)((const int32_t *)ids)[i] : ((const int64_t *)ids)[i])
-  const int64_t n = q->columns, size = n * (to == PGS_TO_FLOAT ? 4 : 2);
+  const int64_t n = q->columns, stride = q->stride, bytes = bytes_of(n, kind), size = n * (to == PGS_TO_FLOAT ? 4 : 2);
   const int by_row = scales && !by_column;
   for (int64_t i = 0; i < count; i++) {
     if (ids && i + AHEAD < count) {
       const int64_t next = ID(i + AHEAD);
-      for (int64_t at = 0; at < q->row; at += 64) __builtin_prefetch(table + next * q->row + at);
-      __builtin_prefetch(table + (next + 1) * q->row - 1);
+      for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(table + next * stride + at);
+      __builtin_prefetch(table + next * stride + bytes - 1);
       if (by_row) __builtin_prefetch(scales + next);
     }
     const int64_t id = ID(i);
-    one_row(table + id * q->row, n, kind, to, by_column, by_row ? scales + id : scales, out + i * size);
+    one_row(table + id * stride, n, kind, to, by_column, by_row ? scales + id : scales, out + i * size);
   }
 #undef ID
 }
@@ -149,9 +156,10 @@ INLINE uint8_t stored(float x, float scale, int kind) {
 }
 
 int64_t pgs_quantize(const struct pgs_quantized *q, const void *from, int from_kind, int64_t rows, float *scales, uint8_t *out) {
-  const int64_t n = q->columns;
+  const int64_t n = q->columns, bytes = bytes_of(n, q->kind);
   for (int64_t i = 0; i < rows; i++) {
-    uint8_t *row = out + i * q->row;
+    uint8_t *row = out + i * q->stride;
+    memset(row + bytes, 0, q->stride - bytes);
     if (q->kind == PGS_HALF || q->kind == PGS_BRAIN) {
       for (int64_t j = 0; j < n; j++) {
         float x = read_value(from, from_kind, i * n + j);

@@ -46,16 +46,17 @@ type Form struct {
 	Scales   int64 // address of float32, 4 bytes each; 0 of a Half and a Brain
 }
 
-// Check is an error where the words are none of a form for rows of so many bytes.
-func (f *Form) Check(row int64) error {
+// Check is an error where the words are none of a form for stored rows of which each begins stride bytes behind the
+// one before it.
+func (f *Form) Check(stride int64) error {
 	if f.Kind < Half || f.Kind > Int4 || f.To < ToFloat || f.To > ToBrain || f.Columns < 1 || f.Columns > 1<<40 ||
-		f.Bytes() != row || (f.Scales != 0) != (f.Kind >= E4M3) || f.Scales%4 != 0 {
-		return fmt.Errorf("%w: quantized: expected a kind, a dtype, columns and scales of rows of %d bytes, got %+v", request.ErrValue, row, *f)
+		f.Bytes() > stride || f.Kind <= Brain && stride%2 != 0 || (f.Scales != 0) != (f.Kind >= E4M3) || f.Scales%4 != 0 {
+		return fmt.Errorf("%w: quantized: expected a kind, a dtype, columns and scales of rows of %d bytes, got %+v", request.ErrValue, stride, *f)
 	}
 	return nil
 }
 
-// Bytes is the size of a stored row.
+// Bytes is the size of a stored row, without what fills it up to the next one.
 func (f *Form) Bytes() int64 {
 	switch f.Kind {
 	case Half, Brain:
@@ -74,8 +75,8 @@ func (f *Form) ReadBytes() int64 {
 	return 2 * f.Columns
 }
 
-func (f *Form) words() C.struct_pgs_quantized {
-	q := C.struct_pgs_quantized{row: C.int64_t(f.Bytes()), columns: C.int64_t(f.Columns), kind: C.int32_t(f.Kind), to: C.int32_t(f.To)}
+func (f *Form) words(stride int64) C.struct_pgs_quantized {
+	q := C.struct_pgs_quantized{stride: C.int64_t(stride), columns: C.int64_t(f.Columns), kind: C.int32_t(f.Kind), to: C.int32_t(f.To)}
 	if f.ByColumn {
 		q.by_column = 1
 	}
@@ -99,12 +100,13 @@ func roomFor(bytes, scales int64) *room {
 	return r
 }
 
-// Read writes the rows of ids, each of which the table has, to out without gaps.
-func Read[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
+// Read writes the rows of ids, each of which the table has, to out without gaps. Rows of the table begin stride
+// bytes apart.
+func Read[I int32 | int64](f *Form, table []byte, stride int64, ids []I, out []byte) {
 	if len(ids) == 0 {
 		return
 	}
-	q, row, scales := f.words(), f.Bytes(), int64(0)
+	q, scales := f.words(stride), int64(0)
 	if !f.InFile {
 		C.pgs_dequantize(
 			&q, (*C.uint8_t)(&table[0]), (*C.float)(memory.Pointer(f.Scales)), unsafe.Pointer(&ids[0]), C.int(8*unsafe.Sizeof(ids[0])),
@@ -117,13 +119,13 @@ func Read[I int32 | int64](f *Form, table []byte, ids []I, out []byte) {
 	case f.Scales != 0:
 		scales = int64(len(ids))
 	}
-	r := roomFor(int64(len(ids))*row, scales)
+	r := roomFor(int64(len(ids))*stride, scales)
 	defer rooms.Put(r)
-	prefetch.Copy(table, row, ids, r.bytes)
+	prefetch.Copy(table, stride, ids, r.bytes)
 	if f.ByColumn {
 		copy(r.scales, memory.View[float32](f.Scales, scales))
 	} else if scales > 0 {
-		of := memory.View[float32](f.Scales, int64(len(table))/row)
+		of := memory.View[float32](f.Scales, int64(len(table))/stride)
 		for i, id := range ids {
 			r.scales[i] = of[id]
 		}
@@ -158,11 +160,11 @@ func (s *Source) kind() C.int {
 // unitValues is about how many values a worker stores at a time.
 const unitValues = 1 << 16
 
-// Store writes the rows to the address out, and where scales are of rows to those of f. With out 0
-// it raises the scales, of columns, to the greatest sizes in them, of which Scale makes scales. It
-// returns the place of the first value that f cannot store, or -1.
-func Store(f *Form, s *Source, out int64, crew csc.Crew) (int64, error) {
-	if err := f.Check(f.Bytes()); err != nil {
+// Store writes the rows to the address out, stride bytes from one to the next with zeros between them, and where
+// scales are of rows to those of f. With out 0 it raises the scales, of columns, to the greatest sizes in them, of
+// which Scale makes scales. It returns the place of the first value that f cannot store, or -1.
+func Store(f *Form, s *Source, out, stride int64, crew csc.Crew) (int64, error) {
+	if err := f.Check(stride); err != nil {
 		return 0, err
 	}
 	if s.Rows < 0 || s.Bits != 16 && s.Bits != 32 && s.Bits != 64 || s.Rows > 0 && s.Address == 0 || out == 0 && !f.ByColumn {
@@ -184,7 +186,7 @@ func Store(f *Form, s *Source, out int64, crew csc.Crew) (int64, error) {
 				return
 			}
 			first := unit * size
-			at := storeUnit(f, s, out, first, min(size, s.Rows-first))
+			at := storeUnit(f, s, out, stride, first, min(size, s.Rows-first))
 			if at < 0 {
 				continue
 			}
@@ -207,12 +209,12 @@ func (nobody) Borrow(int) int { return 0 }
 func (nobody) Return(int)     {}
 
 // storeUnit is Store for rows from first on, with the place among them.
-func storeUnit(f *Form, s *Source, out, first, rows int64) int64 {
+func storeUnit(f *Form, s *Source, out, stride, first, rows int64) int64 {
 	row := f.Columns * s.Bits / 8
 	r := roomFor(rows*row, 0)
 	defer rooms.Put(r)
 	copy(r.bytes, memory.View[byte](s.Address+first*row, rows*row))
-	q, from := f.words(), unsafe.Pointer(&r.bytes[0])
+	q, from := f.words(stride), unsafe.Pointer(&r.bytes[0])
 	scales := f.Scales
 	if out == 0 {
 		return int64(C.pgs_greatest(&q, from, s.kind(), C.int64_t(rows), (*C.float)(memory.Pointer(scales))))
@@ -220,7 +222,7 @@ func storeUnit(f *Form, s *Source, out, first, rows int64) int64 {
 	if !f.ByColumn && scales != 0 {
 		scales += 4 * first
 	}
-	return int64(C.pgs_quantize(&q, from, s.kind(), C.int64_t(rows), (*C.float)(memory.Pointer(scales)), (*C.uint8_t)(memory.Pointer(out+first*f.Bytes()))))
+	return int64(C.pgs_quantize(&q, from, s.kind(), C.int64_t(rows), (*C.float)(memory.Pointer(scales)), (*C.uint8_t)(memory.Pointer(out+first*stride))))
 }
 
 // Scale makes scales of the greatest sizes in columns, which stand where the scales are to be.

@@ -14,7 +14,7 @@ enum { PGS_TO_FLOAT, PGS_TO_HALF, PGS_TO_BRAIN };
 enum { PGS_FLOAT = 8, PGS_DOUBLE };
 
 struct pgs_quantized {
-  int64_t row, columns;  // bytes and values of a row
+  int64_t stride, columns;  // bytes from one stored row to the next, and values of a row
   int32_t kind, to, by_column;
 };
 
@@ -22,7 +22,7 @@ struct pgs_quantized {
 // Scales are those of the table's rows, or by_column [columns], or null.
 void pgs_dequantize(const struct pgs_quantized *q, const uint8_t *table, const float *scales, const void *ids, int id_bits, int64_t count, void *out);
 
-// Writes rows of floats, [rows][columns] of a kind, to out; without by_column their scales, too.
+// Writes rows of floats, [rows][columns] of a kind, to out, zeros behind each; without by_column their scales, too.
 // Returns the place of the first value that cannot be stored, or -1.
 int64_t pgs_quantize(const struct pgs_quantized *q, const void *from, int from_kind, int64_t rows, float *scales, uint8_t *out);
 

@@ -1,6 +1,7 @@
 package quantized
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -49,7 +50,7 @@ func TestEveryCodeOfE4M3(t *testing.T) {
 		table[i], ids[i], scales[i] = byte(i), int32(i), 1
 	}
 	f := Form{Kind: E4M3, Columns: 1, Scales: address(scales)}
-	Read(&f, table, ids, bytesOf(out))
+	Read(&f, table, 1, ids, bytesOf(out))
 	for i, got := range out {
 		if want := e4m3(byte(i)); float64(got) != want && !(math.IsNaN(want) && math.Float32bits(got) == 0x7FFFFFFF) {
 			t.Errorf("code %#x: expected %v, got %v", i, want, got)
@@ -66,7 +67,7 @@ func TestEveryCodeOfE4M3(t *testing.T) {
 		from[i] = min(max(from[i], -448), 448)
 	}
 	columns := Form{Kind: E4M3, Columns: 1, Scales: address(one), ByColumn: true}
-	if at, err := Store(&columns, &Source{Address: address(from), Bits: 32, Rows: 4096}, address(made), alone{}); at != -1 || err != nil {
+	if at, err := Store(&columns, &Source{Address: address(from), Bits: 32, Rows: 4096}, address(made), 1, alone{}); at != -1 || err != nil {
 		t.Fatal(at, err)
 	}
 	for i, x := range from {
@@ -105,22 +106,35 @@ func TestBounds(t *testing.T) {
 					f.Scales = address(scales)
 				}
 				s := Source{Address: address(from), Bits: 32, Rows: rows}
+				// Without padding, with some, and to a whole line.
+				stride := f.Bytes()
+				switch columns % 3 {
+				case 1:
+					stride += 4
+				case 2:
+					stride = 128
+				}
 				if byColumn {
-					if at, err := Store(&f, &s, 0, alone{}); at != -1 || err != nil {
+					if at, err := Store(&f, &s, 0, stride, alone{}); at != -1 || err != nil {
 						t.Fatal(at, err)
 					}
 					Scale(&f)
 				}
-				table := make([]byte, rows*f.Bytes())
-				if at, err := Store(&f, &s, address(table), alone{}); at != -1 || err != nil {
+				table := bytes.Repeat([]byte{0xFF}, int(rows*stride))
+				if at, err := Store(&f, &s, address(table), stride, alone{}); at != -1 || err != nil {
 					t.Fatal(at, err)
 				}
+				for i := range int64(rows) {
+					if behind := table[i*stride:][f.Bytes():stride]; len(bytes.Trim(behind, "\x00")) > 0 {
+						t.Fatalf("kind %d, %d columns: %v behind row %d", kind, columns, behind, i)
+					}
+				}
 				out := make([]float32, len(from))
-				Read(&f, table, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, bytesOf(out))
+				Read(&f, table, stride, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, bytesOf(out))
 				// A file's rows are read by another way, to the same bits.
 				f.InFile = true
 				again := make([]float32, len(from))
-				Read(&f, table, []int32{8, 7, 6, 5, 4, 3, 2, 1, 0}, bytesOf(again))
+				Read(&f, table, stride, []int32{8, 7, 6, 5, 4, 3, 2, 1, 0}, bytesOf(again))
 				for i, x := range again {
 					if at := (rows-1-int64(i)/columns)*columns + int64(i)%columns; math.Float32bits(x) != math.Float32bits(out[at]) {
 						t.Fatalf("kind %d, %d columns, by column %v: %v of memory is %v of a file", kind, columns, byColumn, out[at], x)
@@ -161,12 +175,12 @@ func TestWhatCannotBeStored(t *testing.T) {
 		if c.kind >= E4M3 {
 			f.Scales = address(scales)
 		}
-		at, err := Store(&f, &Source{Address: address(from), Bits: 32, Rows: 4}, address(table), alone{})
+		at, err := Store(&f, &Source{Address: address(from), Bits: 32, Rows: 4}, address(table), 4, alone{})
 		if at != c.at || err != nil {
 			t.Errorf("kind %d, %v: expected %d, got %d, %v", c.kind, c.x, c.at, at, err)
 		}
 		if c.at < 0 {
-			Read(&f, table, []int32{0, 1, 2, 3}, bytesOf(out))
+			Read(&f, table, 4, []int32{0, 1, 2, 3}, bytesOf(out))
 			if got := out[5]; got != c.x && !(got != got && c.x != c.x) {
 				t.Errorf("kind %d: %v became %v", c.kind, c.x, got)
 			}
@@ -180,7 +194,21 @@ func TestForms(t *testing.T) {
 			t.Errorf("%+v: got %v", f, err)
 		}
 	}
-	if _, err := Store(&Form{Kind: Half, Columns: 2}, &Source{Address: 64, Bits: 8, Rows: 1}, 64, alone{}); !errors.Is(err, request.ErrValue) {
+	// Rows are as long as their values, or longer, and values of 16 bits begin at even places.
+	for _, c := range []struct {
+		f      Form
+		stride int64
+		fits   bool
+	}{
+		{Form{Kind: Int8, Columns: 4, Scales: 64}, 3, false}, {Form{Kind: Int8, Columns: 4, Scales: 64}, 4, true}, {Form{Kind: Int8, Columns: 4, Scales: 64}, 5, true},
+		{Form{Kind: Int4, Columns: 9, Scales: 64}, 4, false}, {Form{Kind: Int4, Columns: 9, Scales: 64}, 16, true},
+		{Form{Kind: Half, Columns: 2}, 3, false}, {Form{Kind: Brain, Columns: 2}, 5, false}, {Form{Kind: Half, Columns: 2}, 6, true},
+	} {
+		if err := c.f.Check(c.stride); (err == nil) != c.fits {
+			t.Errorf("%+v in %d bytes: got %v", c.f, c.stride, err)
+		}
+	}
+	if _, err := Store(&Form{Kind: Half, Columns: 2}, &Source{Address: 64, Bits: 8, Rows: 1}, 64, 4, alone{}); !errors.Is(err, request.ErrValue) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -207,13 +235,13 @@ func TestFilesThatBecomeShorter(t *testing.T) {
 	table, scales, out := make([]byte, 1<<14), make([]float32, 1<<14), make([]byte, 64)
 	for name, read := range map[string]func(){
 		"rows": func() {
-			Read(&Form{Kind: Int8, Columns: 4, Scales: address(scales), InFile: true}, pages, []int32{1, 9000}, out)
+			Read(&Form{Kind: Int8, Columns: 4, Scales: address(scales), InFile: true}, pages, 4, []int32{1, 9000}, out)
 		},
 		"scales": func() {
-			Read(&Form{Kind: Int8, Columns: 4, Scales: address(pages), InFile: true}, table, []int32{1, 4000}, out)
+			Read(&Form{Kind: Int8, Columns: 4, Scales: address(pages), InFile: true}, table, 4, []int32{1, 4000}, out)
 		},
 		"floats": func() {
-			_, _ = Store(&Form{Kind: Int8, Columns: 4, Scales: address(scales)}, &Source{Address: address(pages), Bits: 32, Rows: 1 << 12}, address(table), alone{})
+			_, _ = Store(&Form{Kind: Int8, Columns: 4, Scales: address(scales)}, &Source{Address: address(pages), Bits: 32, Rows: 1 << 12}, address(table), 4, alone{})
 		},
 	} {
 		func() {
