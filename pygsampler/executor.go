@@ -143,6 +143,9 @@ func (c crew) Borrow(n int) int {
 	return engine.borrow(n)
 }
 
+// Limit is how many workers it lends at most.
+func (c crew) Limit() int { return c.limit }
+
 // Return gives n borrowed workers back.
 func (c crew) Return(n int) {
 	if n > 0 {

@@ -90,7 +90,7 @@ def test_loaders(static: bool) -> None:
         )
         expected.set_epoch(0)
         for want, batch in zip(expected, loader, strict=True):
-            rows = batch.x[: want.num_input_nodes] if static else batch.x
+            rows = batch.x[: len(want.input_nodes)] if static else batch.x
             assert torch.equal(rows.cpu(), want.x)
 
 

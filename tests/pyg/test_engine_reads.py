@@ -95,6 +95,7 @@ def test_batches_of_nodes(make: Any, options: Any, reads: list[Any], monkeypatch
     ours = list(NeighborLoader(data, [4, 3], **options))
     assert reads
     monkeypatch.setattr(loaders, "read_by_engine", lambda data, out: data)
+    monkeypatch.setattr(loaders, "join_edges", lambda data, out: out)
     for one, other in zip(ours, NeighborLoader(data, [4, 3], **options), strict=True):
         same(one, other)
 
@@ -108,8 +109,29 @@ def test_batches_of_links(make: Any, reads: list[Any], monkeypatch: Any) -> None
     ours = list(LinkNeighborLoader(data, [4, 3], **options))
     assert reads
     monkeypatch.setattr(loaders, "read_by_engine", lambda data, out: data)
+    monkeypatch.setattr(loaders, "join_edges", lambda data, out: out)
     for one, other in zip(ours, LinkNeighborLoader(data, [4, 3], **options), strict=True):
         same(one, other)
+
+
+@pytest.mark.parametrize("subgraph_type", ["directional", "bidirectional", "induced"])
+def test_edges_are_the_engines_memory(subgraph_type: str, reads: list[Any]) -> None:
+    options: dict[str, Any] = {"batch_size": 64, "seed": 1, "subgraph_type": subgraph_type}
+    seen: list[Any] = []
+    loader = NeighborLoader(
+        homogeneous(),
+        [4, 3],
+        transform_sampler_output=lambda out: seen.append(out) or out,
+        **options,
+    )
+    for batch in loader:
+        edges, out = batch.edge_index, seen[-1]
+        assert type(edges) is torch.Tensor and type(out.row) is torch.Tensor
+        assert torch.equal(edges, torch.stack([out.row, out.col]))
+        assert edges.is_contiguous() and edges.shape == (2, len(out.row))
+        is_shared = edges.data_ptr() == out.row.data_ptr()
+        # Of induced subgraphs sources and targets are not beside each other.
+        assert is_shared == (subgraph_type != "induced")
 
 
 def test_which_arrays_are_read(reads: list[Any]) -> None:

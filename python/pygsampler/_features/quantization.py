@@ -133,13 +133,13 @@ def stored_dtype(dtype: str) -> str:
 def row_stride(size: int) -> int:
     """Returns the bytes from one stored row to the next, for rows of ``size`` bytes.
 
-    A row touches as few lines of memory as its bytes can if rows begin at multiples of the power of
-    two that holds what they have in their last line: 100 bytes at multiples of 128, 300 bytes at
-    multiples of 64. Rows are padded to such a multiple if that adds at most a third, and then to a
-    multiple of vectors, by which they are copied, if that adds at most an eighth.
+    Rows that fit into a line of memory touch one line if they begin at multiples of a power of two:
+    100 bytes at multiples of 128. Over a link the line is what is paid for. Rows are padded to that
+    if it adds at most a third, and all to a multiple of vectors, by which they are copied, if that
+    adds at most an eighth. Longer rows gain nothing by it, since what is added comes over the link,
+    too.
     """
-    last = (size - 1) % _LINE + 1
-    stride = _padded(size, 1 << (last - 1).bit_length())
+    stride = 1 << (size - 1).bit_length() if size <= _LINE else size
     if 3 * (stride - size) > size:
         stride = size
     wide = _padded(stride, _VECTOR)

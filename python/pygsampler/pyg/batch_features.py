@@ -28,6 +28,7 @@ __all__ = [
     "FeatureColumn",
     "check_edge_ids",
     "check_features",
+    "join_edges",
     "read_by_engine",
 ]
 
@@ -148,7 +149,8 @@ class BatchFeatures:
 class _EngineTensor(torch.Tensor):
     """A tensor of ``data`` of which PyG asks torch for rows, and gets them from the engine.
 
-    Idle cores of the engine read them, several rows ahead, into memory whose pages are there.
+    Idle cores of the engine read them, several rows ahead, into memory whose pages are there. Of
+    the sources of edges PyG asks to be stacked with the targets, beside which they lie.
     """
 
     @classmethod
@@ -161,6 +163,11 @@ class _EngineTensor(torch.Tensor):
                 values, _, ids = args
                 features = Features.from_tensor(values.as_subclass(torch.Tensor))
                 return read_many([(features, ids)], threads=worker_threads())[0]
+        if function.__name__ == "stack" and len(args) == 1:
+            with torch._C.DisableTorchFunctionSubclass():
+                row, col = (ends.as_subclass(torch.Tensor) for ends in args[0])
+                if _lie_together(row, col):
+                    return row.as_strided((2, len(row)), (len(row), 1))
         return super().__torch_function__(function, types, args, kwargs or {})  # type: ignore[no-untyped-call]
 
 
@@ -188,6 +195,35 @@ def read_by_engine(data: Any, out: Any) -> Any:
     for kind, name, value in chosen:
         _store(data, kind)[name] = value.as_subclass(_EngineTensor)
     return data
+
+
+def join_edges(data: Any, out: Any) -> Any:
+    """Returns ``out``, or a copy whose sources and targets PyG makes an ``edge_index`` of at once.
+
+    That is where the engine has put them into one memory, and there are many.
+    """
+    row, col = out.row, out.col
+    if not isinstance(data, Data) or "adj_t" in data or get_worker_info() is not None:
+        return out
+    if type(row) is not torch.Tensor or type(col) is not torch.Tensor:
+        return out
+    if 2 * row.nbytes < _READ_BYTES or not _lie_together(row, col):
+        return out
+    out = copy.copy(out)
+    out.row = row.as_subclass(_EngineTensor)
+    return out
+
+
+def _lie_together(row: torch.Tensor, col: torch.Tensor) -> bool:
+    """True for ends of edges that are the rows of one matrix in memory."""
+    return (
+        row.dim() == col.dim() == 1
+        and row.is_contiguous()
+        and col.is_contiguous()
+        and (row.dtype, row.device, len(row)) == (col.dtype, col.device, len(col))
+        and row.untyped_storage().data_ptr() == col.untyped_storage().data_ptr()
+        and row.storage_offset() + len(row) == col.storage_offset()
+    )
 
 
 def _is_readable(value: Any, count: int) -> bool:

@@ -18,7 +18,7 @@ from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg import loader_inputs
 from pygsampler.pyg.adj_loader import NeighborSampler
-from pygsampler.pyg.batch_features import BatchFeatures, read_by_engine
+from pygsampler.pyg.batch_features import BatchFeatures, join_edges, read_by_engine
 from pygsampler.pyg.batch_slices import mark_grouped
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
@@ -226,7 +226,7 @@ class _EngineLoader:
         plain.__dict__.update(
             self.__dict__, data=data, transform=None, transform_sampler_output=None
         )
-        batch = super(_EngineLoader, plain).filter_fn(out)  # type: ignore[misc]
+        batch = super(_EngineLoader, plain).filter_fn(join_edges(data, out))  # type: ignore[misc]
         self._rows.attach(batch, self.data, out.node, self._edge_ids(out))
         # With ``cache=True`` PyG moves ids of the CPU to the GPU, too.
         on_gpu = isinstance(out.node, torch.Tensor) and (

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
 // Parallel runs f over [lo, hi) in parts, one for each core; a short range runs
@@ -52,13 +53,48 @@ type Crew interface {
 }
 
 // Crewed runs work, which takes one of so many units after the other, in the caller, or
-// together with as many workers as the crew lends where there are several.
+// together with as many workers as the crew lends where there are several. Of a crew that says by Limit that it could lend
+// some, and has none now, workers join in as soon as it has.
 func Crewed(crew Crew, units int64, work func()) {
 	if units <= 1 {
 		work()
 		return
 	}
-	extra := crew.Borrow(int(min(units-1, 256)))
+	most := int(min(units-1, 256))
+	extra := crew.Borrow(most)
+	if lends, is := crew.(interface{ Limit() int }); extra == 0 && is && lends.Limit() > 0 {
+		later(crew, most, work)
+		return
+	}
 	defer crew.Return(extra)
 	Together(int64(extra+1), func(int64) { work() })
+}
+
+// look is how often later asks for workers: the jobs of others that have them all take some milliseconds.
+const look = 100 * time.Microsecond
+
+// later runs work in the caller, and together with workers as soon as the crew has some to lend.
+func later(crew Crew, most int, work func()) {
+	over := make(chan struct{})
+	Together(2, func(part int64) {
+		if part == 0 {
+			defer close(over)
+			work()
+			return
+		}
+		for asked := time.NewTicker(look); ; {
+			select {
+			case <-over:
+				asked.Stop()
+				return
+			case <-asked.C:
+			}
+			if extra := crew.Borrow(most); extra > 0 {
+				asked.Stop()
+				defer crew.Return(extra)
+				Together(int64(extra), func(int64) { work() })
+				return
+			}
+		}
+	})
 }

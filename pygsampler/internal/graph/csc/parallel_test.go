@@ -51,3 +51,55 @@ func TestASinglePartRunsInTheCaller(t *testing.T) {
 	Together(1, func(int64) { panic("alone") })
 	t.Error("no panic")
 }
+
+// busy lends workers after some questions; it could lend limit.
+type busy struct {
+	limit           int
+	asked, returned atomic.Int64
+	from            int64
+}
+
+func (b *busy) Limit() int { return b.limit }
+
+func (b *busy) Borrow(n int) int {
+	if b.asked.Add(1) < b.from {
+		return 0
+	}
+	return min(n, b.limit)
+}
+
+func (b *busy) Return(n int) { b.returned.Add(int64(n)) }
+
+func TestWorkersJoinAsSoonAsThereAreSome(t *testing.T) {
+	for _, limit := range []int{0, 1, 3} {
+		crew := &busy{limit: limit, from: 4}
+		var done, workers atomic.Int64
+		Crewed(crew, 100, func() {
+			workers.Add(1)
+			// The last units wait for all who are to come.
+			for done.Add(1) <= 100 {
+				for done.Load() > 90 && workers.Load() <= int64(limit) {
+					runtime.Gosched()
+				}
+			}
+		})
+		if got := workers.Load(); got != int64(limit)+1 {
+			t.Errorf("limit %d: %d workers, want %d", limit, got, limit+1)
+		}
+		if crew.returned.Load() != int64(limit) {
+			t.Errorf("limit %d: %d returned", limit, crew.returned.Load())
+		}
+		if limit == 0 && crew.asked.Load() != 1 {
+			t.Errorf("who lends nobody was asked %d times", crew.asked.Load())
+		}
+	}
+	// Work that ends before is not waited for longer than a look takes; a panic is the caller's.
+	crew := &busy{limit: 2, from: 1 << 40}
+	Crewed(crew, 5, func() {})
+	defer func() {
+		if p := recover(); p != "work" {
+			t.Errorf("got %v", p)
+		}
+	}()
+	Crewed(crew, 5, func() { panic("work") })
+}
