@@ -15,6 +15,7 @@ from tests.cuda.conftest import torch_on_cuda
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+from pygsampler._loader import cache_tuner  # noqa: E402
 from pygsampler._loader.read_ahead import ReadAhead  # noqa: E402
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling, capture  # noqa: E402
 
@@ -259,3 +260,31 @@ def test_a_static_batch_sees_what_was_written(graph: pgs.Graph) -> None:
         total += 1
         host.update(torch.full((NODES, WIDTH), float(total)), everything)
     assert loop.captured and total == len(fixed)
+
+
+@pytest.mark.parametrize("how", ["nodes", "links", "captured"])
+def test_a_cache_of_what_is_left(graph: pgs.Graph, how: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cache_tuner, "LEAST", 0)
+    x = torch.randn(NODES, WIDTH)
+    options: dict[str, Any] = {**OPTIONS, "features": {"x": x}, "cache": "auto", "batch_size": 100}
+    there = graph.to("cuda")
+    loader: Any
+    if how == "links":
+        loader = LinkLoader(there, SEEDS, [4, 3], **options)
+    else:
+        loader = DataLoader(there, SEEDS, [4, 3], static=how == "captured", **options)
+    loop = None
+    if how == "captured":
+        loop = capture(lambda batch: (batch.input_nodes.clone(), batch.x.clone()), loader, warmup=1)
+    for epoch in range(3):
+        for found in loader if loop is None else loop:
+            if loop is None:
+                batch = found.minibatch if how == "links" else found
+                found = batch.input_nodes, batch.x
+            assert torch.equal(found[1].cpu(), x[found[0].cpu()])
+        told = loader.stats()["features"]["x"]
+        if epoch:
+            # All have room.
+            assert told["hits"] == told["rows"] > 0
+    assert "4000 of 4000 rows of 'x' (100%)" in loader.explain()
+    assert loop is None or loop.captured

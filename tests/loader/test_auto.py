@@ -15,6 +15,7 @@ from torch_graphs import csc
 
 import pygsampler as pgs
 from pygsampler._loader import arguments, prefetch_tuner
+from pygsampler._loader.cache_tuner import LEAST, rows_within
 from pygsampler._loader.prefetch import prefetch_in_order
 from pygsampler._loader.prefetch_tuner import (
     Measurement,
@@ -28,6 +29,7 @@ from tests.gpu import run_with_driver
 from tests.loader.test_data_loader_emulated import PRELUDE
 from tests.loader.test_prefetch import Desk
 from tests.loader.test_stats import Slow, content
+from tests.support.static_scripts import PRELUDE as STATIC
 
 NODES = 2000
 SEEDS = torch.arange(1200)
@@ -349,3 +351,147 @@ assert '"auto" is 8' in text, text
 print(pgs.cuda.memory_stats(0)["flights"])
 """
     assert run_with_driver(emulator, PRELUDE + code) == "0\n"
+
+
+def test_caches_share_what_is_free_by_their_bytes() -> None:
+    table, whole = (1_000_000, 400), 400_000_000
+    # A place beside each row, its number, and the address of each row.
+    assert rows_within([table], 10 * whole) == [1_000_000]
+    (half,) = rows_within([table], whole // 2)
+    assert 0.9 * 500_000 < half < 500_000
+    two = rows_within([table, (2_000_000, 400)], whole)
+    assert two[1] == pytest.approx(2 * two[0], rel=1e-3) and 0.9 * whole < 400 * sum(two) < whole
+    # Nothing where there is no room, or hardly any; rows of no bytes have none.
+    for room in (-5, 0, LEAST):
+        assert rows_within([table, (100, 4)], room) == [0, 0]
+    assert rows_within([(100, 0)], 1 << 30) == [0] and rows_within([], 1 << 30) == []
+
+
+def test_a_cache_is_chosen_once_and_changes_no_rows(emulator: Path) -> None:
+    code = """
+import json, pickle
+from pygsampler._features import features
+from pygsampler._features.features import Features
+from pygsampler._loader import cache_tuner
+
+def empty(self, count, place):
+    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
+
+Features._empty = empty
+as_ids = features.as_ids
+features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
+free = [12_000 + 4 * 2000 + 10_000_000 // 10]
+cache_tuner.memory_of = lambda device: (free[0], 10_000_000)
+cache_tuner.LEAST = 0
+graph, x, e = make_graph().to("cuda"), torch.randn(1000, 4), torch.randn(1000)
+options = dict(batch_size=32, shuffle=True, seed=3)
+given = {"x": x, "wide": torch.randn(1000, 8)}
+SEEDS = torch.arange(900)
+
+def check(loader, epochs, plain=None):
+    for epoch in range(epochs):
+        plain = DataLoader(graph, SEEDS, [5, 3], **options)
+        plain.set_epoch(epoch)
+        for expected, batch in zip(plain, loader, strict=True):
+            count = len(expected.input_nodes)
+            assert torch.equal(batch.input_nodes[:count], expected.input_nodes)
+            for name, rows in given.items():
+                assert torch.equal(batch.features[name], rows[batch.input_nodes])
+
+loader = DataLoader(graph, SEEDS, [5, 3], features=given, cache="auto", **options)
+assert "until a few batches are measured" in loader.explain()
+assert "cache" not in loader.state_dict()
+batches = iter(loader)
+for _ in range(15):
+    next(batches)
+assert loader._cache_tuner.rows is None
+next(batches)
+rows = loader._cache_tuner.rows
+# What is free but a tenth, by bytes: 16 and 32 a row, and what a cache takes beside.
+assert set(rows) == {"x", "wide"} and 0 < rows["x"] <= rows["wide"] < 1000
+list(batches)
+told = loader.stats()["features"]
+assert told["x"]["rows"] == told["wide"]["rows"] and 0 < told["x"]["hits"] < told["x"]["rows"]
+assert told["x"]["bytes"]["pinned"] + told["x"]["bytes"]["cuda:0"] == 16 * told["x"]["rows"]
+text = loader.explain()
+assert f"has {rows['x']} of 1000 rows of 'x'" in text and "after 16 batches, by epoch 0" in text
+free[0] = 10_000_000
+loader.set_epoch(0)
+check(loader, 2)
+assert loader._cache_tuner.rows == rows
+state = json.loads(json.dumps(loader.state_dict()))
+assert state["cache"] == rows
+# Another begins with them, and a copy has them.
+other = DataLoader(graph, SEEDS, [5, 3], features=given, cache="auto", **options)
+other.load_state_dict(state)
+next(iter(other))
+assert other._fetcher._nodes["x"].cached == rows["x"] and "loaded state" in other.explain()
+again = pickle.loads(pickle.dumps(loader))
+assert again._cache_tuner.rows == rows and again._fetcher._nodes["x"].cached == rows["x"]
+bad = DataLoader(graph, SEEDS, [5, 3], features=given, cache="auto", **options)
+for wrong, error in ((5, TypeError), ({"x": -1}, ValueError)):
+    try:
+        bad.load_state_dict({**state, "cache": wrong})
+    except error as found:
+        assert "state['cache']" in str(found)
+    else:
+        raise AssertionError(wrong)
+# Short epochs, no memory, features that have a cache, or are there.
+has_one = Features.from_tensor(x).cache(rows=7)
+for size, room, table, want in (
+    (300, 10_000_000, x, 1000), (300, 0, x, 0), (32, 10_000_000, has_one, 7),
+):
+    free[0] = room
+    loader = DataLoader(
+        graph, SEEDS, [5, 3], features={"x": table}, cache="auto", **{**options, "batch_size": size}
+    )
+    list(loader)
+    assert loader._fetcher._nodes["x"].cached == want
+    assert loader._cache_tuner.is_done
+    assert ('cache: "auto" is none' in loader.explain()) == (want != 1000)
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == ""
+
+
+def test_a_cache_of_static_batches_is_chosen_after_an_epoch(emulator: Path) -> None:
+    code = """
+from pygsampler._features import features
+from pygsampler._loader import cache_tuner
+
+def empty(self, count, place):
+    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
+
+Features._empty = empty
+as_ids = features.as_ids
+features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
+cache_tuner.memory_of = lambda device: (10_000_000, 10_000_000)
+cache_tuner.LEAST = 0
+graph, x = make_graph().to("cuda"), torch.randn(1000, 4)
+options = dict(batch_size=64, shuffle=True, seed=3)
+fixed = DataLoader(
+    graph, SEEDS, [5, 3], static=True, features={"x": x}, cache="auto", **options
+)
+for epoch in range(3):
+    eager = DataLoader(graph, SEEDS, [5, 3], **options)
+    eager.set_epoch(epoch)
+    for expected, batch in zip(eager, fixed, strict=True):
+        assert torch.equal(batch.x[:len(expected.input_nodes)], x[expected.input_nodes])
+    assert fixed._fetcher._nodes["x"].cached == (1000 if epoch else 0)
+    assert fixed._static.epochs.remade >= (1 if epoch else 0)
+    told = fixed.stats()["features"]["x"]
+    assert told.get("hits", 0) == (told["rows"] if epoch else 0)
+"""
+    assert run_with_driver(emulator, STATIC + code) == ""
+
+
+def test_what_is_no_choice_of_a_cache(graph: pgs.Graph) -> None:
+    for wrong in (True, 100, "all"):
+        with pytest.raises(ValueError, match=r'cache: expected "auto" or None, got .*cache\(rows'):
+            DataLoader(graph, SEEDS, [3], batch_size=9, cache=wrong)  # type: ignore[call-overload]
+    typed = pgs.Graph.from_coo({("a", "to", "a"): ([0], [1])}, num_nodes={"a": 3})
+    with pytest.raises(ValueError, match="cache: expected None for a heterogeneous graph"):
+        DataLoader(typed, {"a": [0]}, [3], batch_size=9, cache="auto")
+    loader = DataLoader(graph, SEEDS, [3], batch_size=100, cache="auto", features={"x": X})
+    assert len(list(loader)) == len(loader) and "batches are on the CPU" in loader.explain()
+    with pytest.raises(AttributeError, match="cache: expected no assignment"):
+        loader.cache = None

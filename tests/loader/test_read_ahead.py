@@ -45,9 +45,9 @@ class Device:
         finally:
             self.current = before
 
-    def gather(self, _: int, parts: list[str], *, beside: bool = False) -> None:
+    def gather(self, _: int, parts: list[str], *, concurrent: bool = False) -> None:
         self.log.append((self.current.name, *parts))
-        assert beside == (self.current.name == "reading")
+        assert concurrent == (self.current.name == "reading")
         if self.fails:
             raise torch.cuda.OutOfMemoryError("no memory")
 
@@ -67,13 +67,13 @@ class Batch(SimpleNamespace):
 class Fetcher:
     """Has a table on the device and one on the host."""
 
-    near = SimpleNamespace(_is_far=False, _writes=(0, 0))
+    near = SimpleNamespace(_is_external=False, _writes=(0, 0))
     far: Any
 
     def __init__(self) -> None:
-        self.far = SimpleNamespace(_is_far=True, _writes=(0, 0))
+        self.far = SimpleNamespace(_is_external=True, _writes=(0, 0))
 
-    def far_tables(self) -> list[Any]:
+    def external_tables(self) -> list[Any]:
         return [self.far]
 
     def attach_on_device(self, batch: Any) -> list[Any]:
@@ -92,7 +92,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
 def reader(device: Device) -> ReadAhead:
     made: Any = ReadAhead
     reader: ReadAhead = made(Fetcher(), 0, SimpleNamespace(reading=lambda: None))
-    reader._note_asked()
+    reader._record_request()
     return reader
 
 
@@ -121,7 +121,7 @@ def test_far_rows_are_read_beside_the_step_before(device: Device, reader: ReadAh
 
 
 def test_a_busy_device_is_waited_for_and_no_longer(device: Device, reader: ReadAhead) -> None:
-    reader.upcoming.is_begun = lambda: True
+    reader.upcoming.is_pending = lambda: True
     reader.begin()
     assert device.looks == 4 and device.log == []
     device.looks = 0
@@ -132,7 +132,7 @@ def test_a_busy_device_is_waited_for_and_no_longer(device: Device, reader: ReadA
     # Nothing is begun, as at the end of an epoch.
     reader.close()
     device.looks = 0
-    reader.upcoming.is_begun = lambda: False
+    reader.upcoming.is_pending = lambda: False
     reader.begin()
     assert device.looks == 0
 

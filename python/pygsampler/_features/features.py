@@ -536,8 +536,17 @@ class Features:
             plan.places(len(known), self._row())
         made = self._pinned_for(device, "cache")
         _need_torch()
-        assert made._pins is not None
-        about = made._pins.device, len(known), self._row(), made._pins.addresses[0]
+        return made._with_cache(plan)
+
+    def _with_cache(self, plan: CacheOptions) -> Features:
+        """Returns these rows, which are page-locked, with a cache on their device."""
+        pins, known = self._pins, self._known()
+        assert pins is not None
+        made = Features._of(known, self._quantization)
+        made._pins, made._scales, made._copies = pins, self._scales, self._copies
+        made._counts, made._updates = self._counts, self._updates
+        made._copies.add(made)
+        about = pins.device, len(known), self._row(), pins.addresses[0]
         made._cache = FeatureCache(plan, *about)
         return made
 
@@ -620,13 +629,13 @@ class Features:
         return known._device if self._pins is None else self._pins.device
 
     @property
-    def _is_far(self) -> bool:
+    def _is_external(self) -> bool:
         """True if a device reads them outside of its memory, at least in part."""
         return self._pins is not None or self._shared
 
     @property
     def _writes(self) -> tuple[int, int]:
-        """How often rows were written: by ``update``, and by torch to the tensor."""
+        """Counts of writes to rows: by ``update``, and by torch to the tensor."""
         try:
             return self._updates, getattr(self._known()._owner, "_version", 0)
         except RuntimeError:

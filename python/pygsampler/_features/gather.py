@@ -60,26 +60,26 @@ class GatherPart(NamedTuple):
 
 
 def gather_on_device(
-    device: int, parts: Sequence[GatherPart], bad: int = 0, *, beside: bool = False
+    device: int, parts: Sequence[GatherPart], bad: int = 0, *, concurrent: bool = False
 ) -> None:
     """Copies rows on a device, in torch's current stream there; nothing is waited for.
 
     All of ``parts`` are addresses of the device's. The least place of an id that is no row is put
     into the word at ``bad``, which must be greater before; such rows become zeros. Parts without
-    ids, or with rows of no bytes, are left out. ``beside`` leaves most of the device to other work,
-    and is as fast where rows come over a link.
+    ids, or with rows of no bytes, are left out. ``concurrent`` leaves most of the device to other
+    work, and is as fast where rows come over a link.
     """
     parts = [part for part in parts if part.row and part.ids.length]
     if not parts:
         return
     if is_profiling():
         with profiled("gather"):
-            _launch(device, parts, bad, beside)
+            _launch(device, parts, bad, concurrent)
     else:
-        _launch(device, parts, bad, beside)
+        _launch(device, parts, bad, concurrent)
 
 
-def _launch(device: int, parts: Sequence[GatherPart], bad: int, beside: bool) -> None:
+def _launch(device: int, parts: Sequence[GatherPart], bad: int, concurrent: bool) -> None:
     about = array("q")
     caches = []
     quantized: array[int] = array("q")
@@ -102,7 +102,7 @@ def _launch(device: int, parts: Sequence[GatherPart], bad: int, beside: bool) ->
         about.extend(words)
     about.extend(quantized)
     stream = devices.current_stream(device)
-    launch = device, len(parts), about.buffer_info()[0], int(beside), stream
+    launch = device, len(parts), about.buffer_info()[0], int(concurrent), stream
     if not caches:
         library.call("DeviceGather", *launch)
         return

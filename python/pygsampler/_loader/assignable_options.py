@@ -9,7 +9,9 @@ from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.options import replacement, similar
 from pygsampler._loader.prefetch_tuner import AUTO
 
-__all__ = ["ASSIGNABLE", "check_assigned", "check_option", "library_class", "marks"]
+__all__ = [
+    *("ASSIGNABLE", "check_assigned", "check_cache", "check_option", "library_class", "marks"),
+]
 
 # Options that take effect at the next ``iter()``.
 ASSIGNABLE = (
@@ -71,6 +73,23 @@ def check_option(loader: Any, name: str, value: Any) -> Any:
         raise ValueError(f"prefetch: expected a number or (low, high), got {describe(value)}")
     high = integer(value[1], "prefetch[1]", 1)
     return integer(value[0], "prefetch[0]", 0, high - 1), high
+
+
+def check_cache(cache: Any, is_hetero: bool) -> bool:
+    """Returns True for ``cache="auto"``, and False for None."""
+    if cache is None:
+        return False
+    if not isinstance(cache, str) or cache != AUTO:
+        raise ValueError(
+            f'cache: expected "auto" or None, got {describe(cache)}; '
+            "features.cache(rows=...) makes a cache of a chosen size"
+        )
+    if is_hetero:
+        raise ValueError(
+            "cache: expected None for a heterogeneous graph, whose features have no cache, got "
+            '"auto"'
+        )
+    return True
 
 
 def marks(prefetch: Any) -> tuple[int | None, int]:

@@ -82,6 +82,14 @@ class DataLoader(LoaderBase[BatchT]):
         and samples as many ahead as the loop needs to wait for none, by the times of the batches
         before, within the idle cores and a quarter of the free memory; on a GPU 4 or 8, from epoch
         to epoch. ``explain()`` has the numbers.
+    cache : "auto", optional
+        Of ``features`` that a GPU reads out of page-locked memory, as many rows as fit are copied
+        to the GPU, those of nodes with most out-edges: ``Features.cache`` with the policy
+        ``"degree"``. How many is chosen once, after 16 batches (the first epoch, where that is
+        shorter, and with ``static``), by what is free then but a tenth of the memory, for all
+        features in proportion to their bytes. Features that have a cache stay as they are. Rows
+        that are read do not depend on it; ``explain()`` and ``state_dict()`` have the numbers. Not
+        for a ``HeteroGraph``.
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: that of the
         sampler that is given, else ``torch.initial_seed()``, asked for at each ``iter()``:
@@ -271,6 +279,7 @@ class DataLoader(LoaderBase[BatchT]):
         shard_by: str = "seeds",
         skip_batches: int = 0,
         prefetch: int | tuple[int, int] | Literal["auto"] = 4,
+        cache: Literal["auto"] | None = None,
         gpu_share: float | None = None,
         progress: bool = False,
         device: Any = None,
@@ -299,4 +308,5 @@ class DataLoader(LoaderBase[BatchT]):
             static=static,
             progress=progress,
             gpu_share=gpu_share,
+            cache=cache,
         )

@@ -21,6 +21,7 @@ from pygsampler._sampling.batch_counter import (
 from pygsampler._sampling.plan import Plan
 
 if TYPE_CHECKING:
+    from pygsampler._loader.cache_tuner import CacheTuner
     from pygsampler._loader.prefetch_tuner import PrefetchTuner
     from pygsampler._loader.stats import EpochStats
     from pygsampler._sampling.sampler import Sampler
@@ -37,7 +38,7 @@ class EpochRun:
     """
 
     __slots__ = (
-        *("draws", "epoch", "gpu_share", "handed", "low", "prefetch"),
+        *("cache_tuner", "draws", "epoch", "gpu_share", "handed", "low", "prefetch"),
         *("seed", "shard", "shuffle", "stats", "tuner"),
     )
 
@@ -52,6 +53,8 @@ class EpochRun:
         self.stats: EpochStats | None = None
         # Changes how many batches are ahead; None: that is fixed.
         self.tuner: PrefetchTuner | None = None
+        # Gives features caches; None: they have those that they were given with.
+        self.cache_tuner: CacheTuner | None = None
         # Of static batches around edges, which are drawn all at once, all of them.
         self.draws: Any = None
 

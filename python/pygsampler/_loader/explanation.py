@@ -9,6 +9,7 @@ from pygsampler._engine.library import get_num_threads
 from pygsampler._loader.summary import size_text
 
 if TYPE_CHECKING:
+    from pygsampler._loader.cache_tuner import CacheTuner
     from pygsampler._loader.prefetch_tuner import PrefetchTuner
 
 __all__ = ["explain_loader"]
@@ -28,6 +29,8 @@ def explain_loader(
     device: str,
     prefetch: Any,
     tuner: PrefetchTuner | None,
+    cache: CacheTuner | None,
+    tables: Mapping[str, Any],
     is_static: bool,
     is_steady: bool,
 ) -> str:
@@ -45,6 +48,8 @@ def explain_loader(
         lines.append(f'prefetch: "auto" stays {tuner.depth}, since samples depend on it')
     else:
         lines += _depth(tuner)
+    if cache is not None:
+        lines += _caches(cache, tables, device)
     lines += _waiting(stats, device, tuner)
     return "\n".join(lines)
 
@@ -72,6 +77,30 @@ def _depth(tuner: PrefetchTuner) -> Iterator[str]:
         f"  a batch has about {size_text(measured.size)}, those ahead {size_text(ahead)}; "
         f"{size_text(measured.free)} are free"
     )
+
+
+def _caches(tuner: CacheTuner, tables: Mapping[str, Any], device: str) -> Iterator[str]:
+    rows, choice = tuner.rows, tuner.choice
+    if "cuda" not in device:
+        yield 'cache: "auto" is none, since batches are on the CPU'
+        return
+    if rows is None:
+        yield 'cache: "auto" is none until a few batches are measured'
+        return
+    if not any(rows.values()):
+        reason = "no features are read over a link" if not rows else "no memory is left for it"
+        yield f'cache: "auto" is none, since {reason}'
+    for name, count in rows.items():
+        if count and name in tables:
+            whole = len(tables[name])
+            yield f'cache: "auto" has {count} of {whole} rows of {name!r} ({count / whole:.0%})'
+    if choice is not None:
+        yield (
+            f"  {size_text(choice.free)} of {size_text(choice.total)} were free after "
+            f"{choice.batches} batches, by epoch {choice.epoch}; a tenth is left for others"
+        )
+    elif any(rows.values()):
+        yield "  as the loaded state has it"
 
 
 def _waiting(stats: Mapping[str, Any], device: str, tuner: PrefetchTuner | None) -> Iterator[str]:

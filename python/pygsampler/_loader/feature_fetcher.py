@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._graph.graph import Graph
+    from pygsampler._loader.cache_tuner import CacheTuner
 
 __all__ = ["FeatureFetcher"]
 
@@ -61,9 +62,23 @@ class FeatureFetcher:
         for name, features in self._edges.items():
             yield _called("edge_features", name), features
 
-    def far_tables(self) -> list[Features]:
+    def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> bool:
+        """Gives features of nodes that are read over the link the caches of ``tuner``.
+
+        Returns whether there are any.
+        """
+        tables = {
+            name: features
+            for name, features in self._nodes.items()
+            if features._pins is not None and features._cache is None
+        }
+        made = tuner.caches(tables, graph, self._device, epoch, batches)
+        self._nodes.update(made)
+        return bool(made)
+
+    def external_tables(self) -> list[Features]:
         """Returns the features that a GPU reads outside of its memory."""
-        return [features for _, features in self.tables() if features._is_far]
+        return [features for _, features in self.tables() if features._is_external]
 
     def fill_caches(
         self,
@@ -164,7 +179,7 @@ class FeatureFetcher:
                 )
             attach(name, rows)
             ahead = None
-            if staged is not None and features._is_far:
+            if staged is not None and features._is_external:
                 known = ids.clone()
                 early, part = features._room_there(known, self._device)
                 ahead = RowsAhead(ids, known, early)

@@ -136,6 +136,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
         shard_by: str = "seeds",
         skip_batches: int = 0,
         prefetch: int | tuple[int, int] | Literal["auto"] = 4,
+        cache: Literal["auto"] | None = None,
         gpu_share: float | None = None,
         progress: bool = False,
         device: Any = None,
@@ -174,6 +175,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
             static=static,
             progress=progress,
             gpu_share=gpu_share,
+            cache=cache,
         )
 
     @property

@@ -16,10 +16,12 @@ from pygsampler._loader.arguments import choose_device, graph_on_device, resolve
 from pygsampler._loader.assignable_options import (
     ASSIGNABLE,
     check_assigned,
+    check_cache,
     check_option,
     library_class,
     marks,
 )
+from pygsampler._loader.cache_tuner import CacheTuner
 from pygsampler._loader.epoch_state import EpochState
 from pygsampler._loader.explanation import explain_loader
 from pygsampler._loader.feature_fetcher import FeatureFetcher
@@ -66,8 +68,9 @@ class LoaderBase(Generic[BatchT]):
     _fetcher: FeatureFetcher
     _stats: LoaderStats
     _static: StaticPlan | None = None
-    # Of `prefetch="auto"` alone.
+    # Of `prefetch="auto"` and of `cache="auto"` alone.
     _tuner: PrefetchTuner | None = None
+    _cache_tuner: CacheTuner | None = None
     # Why `device="auto"` is what it is.
     _device_reason: str = ""
 
@@ -93,6 +96,7 @@ class LoaderBase(Generic[BatchT]):
         static: Any,
         progress: bool,
         gpu_share: float | None,
+        cache: Any,
     ) -> None:
         """Checks the options, and puts the loader together; ``source`` makes its seeds."""
         check_graph(graph, with_types=True)
@@ -108,6 +112,8 @@ class LoaderBase(Generic[BatchT]):
         if seed is not None:
             seed = resolve_seed(seed)
         is_hetero = is_heterogeneous(graph)
+        if check_cache(cache, is_hetero):
+            own["_cache_tuner"] = CacheTuner()
         sampler = resolve_sampler(sampler_or_fanouts, seed)
         own["_source"] = seeds = source(sampler)
         own["_epochs"] = EpochState(
@@ -170,8 +176,8 @@ class LoaderBase(Generic[BatchT]):
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy has epochs of its own.
-        copies = {"_epochs": copy(self._epochs), "_stats": copy(self._stats)}
-        return {**vars(self), **copies, "_tuner": copy(self._tuner)}
+        parts = "_epochs", "_stats", "_tuner", "_cache_tuner"
+        return {**vars(self), **{name: copy(getattr(self, name)) for name in parts}}
 
     @property
     def sampler(self) -> Sampler[Any]:
@@ -233,11 +239,14 @@ class LoaderBase(Generic[BatchT]):
 
         Batches that were sampled ahead, and not handed over, are not counted. It is of plain
         numbers and strings; ranks that have had as many batches as each other have the same,
-        except for ``prefetch``, which with ``prefetch="auto"`` is the number that was chosen.
+        except for ``prefetch``, which with ``prefetch="auto"`` is the number that was chosen, and
+        for ``cache``, which with ``cache="auto"`` has how many rows of each feature were.
         """
         state = self._epochs.state_dict(self._shards)
         if self._tuner is not None and not self.sampler._changes:
             state["prefetch"] = self._tuner.depth
+        if self._cache_tuner is not None and self._cache_tuner.rows is not None:
+            state["cache"] = dict(self._cache_tuner.rows)
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -245,7 +254,8 @@ class LoaderBase(Generic[BatchT]):
 
         With ``shard_by="batches"`` that one may have had another ``world_size``. Epoch and seeds
         are its; graph, seeds and options are to be what they were. With ``prefetch="auto"`` the
-        loader also begins with the number that was chosen there, if the state has one. Static
+        loader also begins with the number that was chosen there, if the state has one, and with
+        ``cache="auto"`` with caches of those rows, unless it has chosen itself. Static
         batches begin with an epoch.
 
         Raises
@@ -260,9 +270,14 @@ class LoaderBase(Generic[BatchT]):
             depth = state.get("prefetch")
         if depth is not None:
             depth = integer(depth, "state['prefetch']", 1)
+        rows = None
+        if self._cache_tuner is not None and isinstance(state, Mapping):
+            rows = state.get("cache")
         self._epochs.load_state_dict(state, self._shards, self.static)
         if depth is not None and self._tuner is not None and not self.sampler._changes:
             self._tuner.resume(depth)
+        if self._cache_tuner is not None and rows is not None and not self._cache_tuner.is_done:
+            self._cache_tuner.resume(rows)
 
     def stats(self) -> Stats:
         """Return figures of the epoch that began last, until now or until it ended.
@@ -325,6 +340,8 @@ class LoaderBase(Generic[BatchT]):
             device=reason if self._device_reason else f"{self.device!r}, fixed",
             prefetch=self.prefetch,
             tuner=self._tuner,
+            cache=self._cache_tuner,
+            tables=dict(self._fetcher.tables()),
             is_static=self.static,
             is_steady=self.sampler._changes,
         )
@@ -381,7 +398,7 @@ class LoaderBase(Generic[BatchT]):
         run = self._epochs.begin(self._shards, self.rank)
         tuner = self._tuner
         run.low, run.prefetch = marks(self.prefetch if tuner is None else tuner.depth)
-        run.tuner = tuner
+        run.tuner, run.cache_tuner = tuner, self._cache_tuner
         run.gpu_share = self.gpu_share
         run.stats = self._stats.begin(run.epoch)
         return run

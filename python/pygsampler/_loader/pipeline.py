@@ -13,6 +13,7 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._batch.minibatch import as_torch
 from pygsampler._engine.library import get_num_threads
+from pygsampler._loader.cache_tuner import MEASURED
 from pygsampler._loader.cuda_events import CudaEvents
 from pygsampler._loader.prefetch import prefetch_groups, prefetch_in_order
 from pygsampler._loader.read_ahead import ReadAhead
@@ -72,6 +73,14 @@ def begin_static(
         return _sampled(run.uncounted(run.epoch), source, sampler, graph, index)
 
     epochs = static.epochs
+    cacher, count = run.cache_tuner, epochs.num_started * run.shard.steps
+    if (
+        cacher is not None
+        and cacher.is_due(count)
+        and fetcher.give_caches(cacher, graph, run.epoch, count)
+    ):
+        # Addresses of rows are part of the memory of batches.
+        epochs.renew()
     return epochs, epochs.begin(sampler, seeds, run.epoch, sampled, again, run.draws)
 
 
@@ -133,8 +142,11 @@ def _on_gpu(
     _fill_caches(run, source, sampler, graph, fetcher, index)
     draws = source.begin(run, index)
     reader = ReadAhead(fetcher, index, run.stats) if fetcher else None
+    cacher = run.cache_tuner
+    if reader is not None and cacher is not None and cacher.is_due(0):
+        reader.give_caches(cacher, graph, run.epoch)
     batches = _submitted(run, source, draws, sampler, graph, index, reader)
-    yield from _count_on_gpu(run, batches, _hand(draws, reader), reader=reader)
+    yield from _count_on_gpu(run, batches, _hand(draws, reader), reader=reader, graph=graph)
     if run.tuner is not None and not sampler._changes:
         counts = graph.num_nodes
         num_nodes = sum(counts.values()) if isinstance(counts, Mapping) else counts
@@ -261,14 +273,17 @@ def _count_on_gpu(
     hand: Callable[[Any], Any],
     counts: Any = None,
     reader: ReadAhead | None = None,
+    graph: Any = None,
 ) -> Generator[Any, None, None]:
     """Yields what ``hand`` makes of each batch on a GPU, which has its rows, and counts it.
 
     ``counts`` knows how many edges a batch has, if not the batch. A ``reader`` of rows begins with
     those of the batch after it.
     """
-    stats = run.stats
+    stats, cacher = run.stats, run.cache_tuner
     assert stats is not None
+    # Short epochs choose at their end.
+    enough = min(MEASURED, run.shard.steps)
     with stats, closing(batches), nullcontext() if reader is None else closing(reader):
         stats.ask()
         for batch in batches:
@@ -278,6 +293,8 @@ def _count_on_gpu(
             run.handed += 1
             stats.batches += 1
             if reader is not None:
+                if cacher is not None and run.handed >= enough and cacher.is_due(run.handed):
+                    reader.give_caches(cacher, graph, run.epoch)
                 reader.begin()
             stats.hand()
             yield result

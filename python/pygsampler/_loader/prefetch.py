@@ -33,16 +33,16 @@ READY = 20e-6
 class Upcoming(Generic[T]):
     """Finds the result that a queue yields next, where it is there already."""
 
-    __slots__ = ("find", "is_begun")
+    __slots__ = ("find", "is_pending")
 
     # Returns it, or None: it is not there, or its job has failed, which is raised at its place.
     find: Callable[[], T | None]
     # Says whether its job is begun.
-    is_begun: Callable[[], bool]
+    is_pending: Callable[[], bool]
 
     def __init__(self) -> None:
         self.find = lambda: None
-        self.is_begun = lambda: False
+        self.is_pending = lambda: False
 
 
 def prefetch_in_order(
@@ -133,7 +133,7 @@ def prefetch_in_order(
 
     if upcoming is not None:
         upcoming.find = find
-        upcoming.is_begun = lambda: bool(first) and not isinstance(first[0], Exception)
+        upcoming.is_pending = lambda: bool(first) and not isinstance(first[0], Exception)
     # Of `last`, how many are known to be done, and when to look at more of them.
     ready, look = 0, perf_counter() + LOOK
     try:
@@ -254,12 +254,12 @@ def prefetch_groups(
         head = ready[0] if ready else None
         return None if isinstance(head, Exception) else head
 
-    def is_begun() -> bool:
+    def is_pending() -> bool:
         head = ready[0] if ready else waiting[0] if waiting else None
         return head is not None and not isinstance(head, Exception)
 
     if upcoming is not None:
-        upcoming.find, upcoming.is_begun = find, is_begun
+        upcoming.find, upcoming.is_pending = find, is_pending
     try:
         fill()
         while ready or taken < steps:

@@ -14,6 +14,8 @@ from pygsampler._loader.prefetch import Upcoming
 if TYPE_CHECKING:
     from pygsampler._features.features import Features
     from pygsampler._features.gather import GatherPart
+    from pygsampler._graph.graph import Graph
+    from pygsampler._loader.cache_tuner import CacheTuner
     from pygsampler._loader.feature_fetcher import FeatureFetcher
     from pygsampler._loader.stats import EpochStats
 
@@ -35,17 +37,24 @@ class ReadAhead:
     more than two batches have rows at a time. It takes few blocks, which go before those of
     training, since the link is to have work at all times.
 
-    Source: TurboGNN, the third stage of its pipeline, which reads features beside training.
+    Source: TurboGNN, the third stage of its pipeline, which reads features during training.
     """
 
     def __init__(self, fetcher: FeatureFetcher, device: int, meter: EpochStats) -> None:
         self.upcoming: Upcoming[Any] = Upcoming()
         self._fetcher, self._device, self._meter = fetcher, device, meter
-        self._far = fetcher.far_tables()
+        self._far = fetcher.external_tables()
         self._stream: Any = None
         # An event where the last batch was asked for; None: nothing is read ahead yet.
         self._asked: Any = None
         self._ahead: _Read | None = None
+
+    def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int) -> None:
+        """Gives features caches while nothing is read ahead; the next batch is read by them."""
+        if self._ahead is None and self._fetcher.give_caches(
+            tuner, graph, epoch, self._meter.batches
+        ):
+            self._far = self._fetcher.external_tables()
 
     def begin(self) -> None:
         """Begins to read for the upcoming batch, if that is sampled in time.
@@ -55,7 +64,7 @@ class ReadAhead:
         if self._asked is None:
             return
         sampled = self.upcoming.find()
-        while sampled is None and self.upcoming.is_begun() and not self._asked.query():
+        while sampled is None and self.upcoming.is_pending() and not self._asked.query():
             # The device has not come to the batch at hand, whose step can still wait.
             sleep(LOOK)
             sampled = self.upcoming.find()
@@ -77,15 +86,15 @@ class ReadAhead:
         self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
             span = self._meter.reading()
-            far = [part for features, _, part in rooms if features._is_far]
-            gather_on_device(self._device, far, beside=True)
+            far = [part for features, _, part in rooms if features._is_external]
+            gather_on_device(self._device, far, concurrent=True)
             if span is not None:
                 span.record(self._stream)
 
     def fetch(self, sampled: Any) -> MiniBatch:
         """Returns the loader's batch, whose rows are there for torch's current stream."""
         read, self._ahead = self._ahead, None
-        self._note_asked()
+        self._record_request()
         if read is None or read.sampled is not sampled:
             batch: MiniBatch = as_torch(sampled)
             rooms = self._fetcher.attach_on_device(batch)
@@ -98,11 +107,11 @@ class ReadAhead:
                 rows.record_stream(current)
         # Who writes between two batches sees it in the next, as if nothing had been read ahead.
         is_stale = read.writes != writes_of(self._far)
-        parts = [part for features, _, part in read.rooms if is_stale or not features._is_far]
+        parts = [part for features, _, part in read.rooms if is_stale or not features._is_external]
         gather_on_device(self._device, parts)
         return read.batch
 
-    def _note_asked(self) -> None:
+    def _record_request(self) -> None:
         """Notes where the device is through with all steps before."""
         if self._asked is None:
             # Torch may use the device only once the first batch has rows.

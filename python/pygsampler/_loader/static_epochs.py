@@ -41,7 +41,7 @@ class StaticEpochs:
     ``advance`` puts it into ``batch``, its rows too, and has a later one sampled: launches alone,
     which may be captured. ``ready`` finds a batch that is larger than the room: it allocates more,
     in other memory, and counts ``remade`` up. Rows from outside of the GPU's memory are read a
-    batch ahead, beside the step, as ``ReadAhead`` has it, and copied when the batch is put there.
+    batch ahead, during the step, as ``ReadAhead`` has it, and copied when the batch is put there.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class StaticEpochs:
         self._read: list[StaticRows] = []
         self._near: list[GatherPart] = []
         self._far: list[GatherPart] = []
-        self._far_tables = rows.far_tables()
+        self._external_tables = rows.external_tables()
         self._writes: list[tuple[int, int]] = []
         self._begun = 0
         self._side = SideStream(graph._device)
@@ -86,6 +86,16 @@ class StaticEpochs:
         """Edges of the batch that was waited for."""
         assert self._buffers is not None
         return self._buffers.num_edges
+
+    @property
+    def num_started(self) -> int:
+        """Number of epochs that were started."""
+        return self._begun
+
+    def renew(self) -> None:
+        """Has the next epoch begin with other memory, since features are read from elsewhere."""
+        self._sampler = None
+        self._external_tables = self._rows.external_tables()
 
     def begin(
         self,
@@ -120,7 +130,7 @@ class StaticEpochs:
         were written to after they were read ahead are read again.
         """
         self._wait(begun, step)
-        if self._writes != writes_of(self._far_tables):
+        if self._writes != writes_of(self._external_tables):
             gather_on_device(self._graph._device, self._far)
         if self._links is not None:
             self._links.put(step)
@@ -151,14 +161,14 @@ class StaticEpochs:
         assert buffers is not None
         # The slot that it goes to was read by the batch before this one.
         self._side.launch(buffers.sample)
-        if self._far_tables:
+        if self._external_tables:
             buffers.take()
             early = [(each.rows, each.ahead.rows) for each in self._read if each.ahead]
             copy_all(*map(list, zip(*early, strict=True)))
         else:
             buffers.fill()
         gather_on_device(self._graph._device, self._near)
-        if self._far_tables:
+        if self._external_tables:
             self._reading.launch(self._read_next)
         batch = buffers.batch
         labels = batch.features.get("y")
@@ -175,12 +185,12 @@ class StaticEpochs:
         """Gives ``batch`` the numbers of a batch of the epoch."""
         known = self.batch.__dict__
         known["epoch"], known["batch"] = self._epoch, self._number(step)
-        self._writes = writes_of(self._far_tables)
+        self._writes = writes_of(self._external_tables)
 
     def join(self) -> None:
         """Lets torch's current stream wait for the sampling and the reading in side streams."""
         self._side.join()
-        if self._far_tables:
+        if self._external_tables:
             self._reading.join()
 
     def batches(self, begun: int) -> Generator[Any, None, None]:
@@ -217,8 +227,8 @@ class StaticEpochs:
         buffers.begin(seeds, step, self._epoch, self._number(step), self._shards.world_size)
         for _ in range(AHEAD):
             buffers.sample()
-        self._writes = writes_of(self._far_tables)
-        if self._far_tables:
+        self._writes = writes_of(self._external_tables)
+        if self._external_tables:
             self._read_next()
 
     def _read_next(self) -> None:
@@ -231,7 +241,7 @@ class StaticEpochs:
         for each in self._read:
             if each.ahead:
                 each.ahead.known.copy_(each.ahead.ids).masked_fill_(is_over, -1)
-        gather_on_device(self._graph._device, self._far, beside=True)
+        gather_on_device(self._graph._device, self._far, concurrent=True)
 
     def _make(self, sampler: PGSampler, seeds: EpochSeeds) -> None:
         """Allocates memory for batches of the capacities."""
@@ -241,7 +251,7 @@ class StaticEpochs:
             self.remade += 1
         assert self.capacities is not None
         bits = 8 * seeds.ids.element_size()
-        stages = bool(self._far_tables)
+        stages = bool(self._external_tables)
         buffers = self._layout.allocate(self._graph, sampler, self.capacities, bits, stages)
         # First, since features may refuse: then there is no memory, and the next epoch asks again.
         self._read = self._rows.attach_static(buffers.batch, buffers.staged)

@@ -322,9 +322,9 @@ class StaticBuffers(EngineHandle):
         return sum(edges_of_blocks(self._words))
 
 
-def copy_all(to: list[torch.Tensor], of: list[torch.Tensor]) -> None:
+def copy_all(targets: list[torch.Tensor], sources: list[torch.Tensor]) -> None:
     """Copies tensors to others of their shapes, by few launches in torch's current stream."""
-    torch._foreach_copy_(to, of)
+    torch._foreach_copy_(targets, sources)
 
 
 class CooWriter:

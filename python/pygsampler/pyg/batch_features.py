@@ -150,7 +150,7 @@ class _EngineTensor(torch.Tensor):
     """A tensor of ``data`` of which PyG asks torch for rows, and gets them from the engine.
 
     Idle cores of the engine read them, several rows ahead, into memory whose pages are there. Of
-    the sources of edges PyG asks to be stacked with the targets, beside which they lie.
+    the sources of edges PyG asks to be stacked with the targets, which follow them in memory.
     """
 
     @classmethod
@@ -214,15 +214,16 @@ def join_edges(data: Any, out: Any) -> Any:
     return out
 
 
-def _lie_together(row: torch.Tensor, col: torch.Tensor) -> bool:
+def _lie_together(sources: torch.Tensor, targets: torch.Tensor) -> bool:
     """True for ends of edges that are the rows of one matrix in memory."""
-    return (
-        row.dim() == col.dim() == 1
-        and row.is_contiguous()
-        and col.is_contiguous()
-        and (row.dtype, row.device, len(row)) == (col.dtype, col.device, len(col))
-        and row.untyped_storage().data_ptr() == col.untyped_storage().data_ptr()
-        and row.storage_offset() + len(row) == col.storage_offset()
+    return bool(
+        sources.dim() == targets.dim() == 1
+        and sources.is_contiguous()
+        and targets.is_contiguous()
+        and (sources.dtype, sources.device, len(sources))
+        == (targets.dtype, targets.device, len(targets))
+        and sources.untyped_storage().data_ptr() == targets.untyped_storage().data_ptr()
+        and sources.storage_offset() + len(sources) == targets.storage_offset()
     )
 
 

@@ -1,0 +1,125 @@
+"""``CacheTuner``: the caches that a loader with ``cache="auto"`` gives to features on the host."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from pygsampler._engine.checks import describe, integer
+from pygsampler._features.cache import CacheOptions
+from pygsampler._features.cache_table import CacheTable, is_out_of_memory
+from pygsampler.errors import CudaError
+
+if TYPE_CHECKING:
+    from pygsampler._features.features import Features
+    from pygsampler._graph.graph import Graph
+
+__all__ = ["CacheChoice", "CacheTuner", "rows_within"]
+
+# Batches of an epoch after which torch and the loader have the memory that they need.
+MEASURED = 16
+# The part of a GPU's memory that is left for batches that are larger than those, and for others.
+RESERVE = 0.1
+# So few bytes are not worth a cache.
+LEAST = 1 << 20
+
+
+_log = logging.getLogger("pygsampler")
+
+
+class CacheChoice(NamedTuple):
+    """Measurements that a cache was chosen by: bytes of the GPU's memory, free and in all."""
+
+    free: int
+    total: int
+    epoch: int
+    batches: int
+
+
+class CacheTuner:
+    """Chooses once how many rows of each table on the host a GPU has a copy of.
+
+    Once some batches have been trained, what is left of the GPU's memory beyond a reserve goes to
+    rows of nodes with most out-edges, of all tables in proportion to their bytes. Copies and
+    pickles keep the choice.
+
+    Source: TurboGNN, whose cache is sized by what the first iterations leave; PaGraph (Lin et al.,
+    SoCC 2020) for the rows.
+    """
+
+    __slots__ = ("choice", "is_done", "rows")
+
+    def __init__(self) -> None:
+        self.is_done = False
+        # By the names of tables; None: nothing is chosen yet.
+        self.rows: dict[str, int] | None = None
+        # None for rows of another loader's state.
+        self.choice: CacheChoice | None = None
+
+    def resume(self, state: Any) -> None:
+        """Takes the numbers of rows that another loader has chosen, for the next epoch."""
+        if not isinstance(state, Mapping):
+            raise TypeError(
+                f"state['cache']: expected a mapping of names to numbers, got {describe(state)}"
+            )
+        self.rows = {
+            str(name): integer(count, f"state['cache'][{name!r}]", 0)
+            for name, count in state.items()
+        }
+        self.choice, self.is_done = None, False
+
+    def is_due(self, batches: int) -> bool:
+        """Says whether to choose after so many batches, or to take what was chosen before."""
+        return not self.is_done and (self.rows is not None or batches > 0)
+
+    def caches(
+        self,
+        tables: Mapping[str, Features],
+        graph: Graph,
+        device: int,
+        epoch: int,
+        batches: int,
+    ) -> dict[str, Features]:
+        """Returns the tables, which are page-locked, with a cache, as many as are to have one."""
+        self.is_done = True
+        if self.rows is None:
+            free, total = memory_of(device)
+            self.choice = CacheChoice(free, total, epoch, batches)
+            sizes = [(len(table), table._row()) for table in tables.values()]
+            room = free - int(RESERVE * total)
+            self.rows = dict(zip(tables, rows_within(sizes, room), strict=True))
+        made = {}
+        for name, table in tables.items():
+            if count := min(self.rows.get(name, 0), len(table)):
+                cached = table._with_cache(CacheOptions.checked(count, None, "degree", None))
+                assert cached._cache is not None
+                try:
+                    cached._cache.fill(graph)
+                except CudaError as error:
+                    if not is_out_of_memory(error):
+                        raise
+                    _log.warning("cache: %r has none: %s", name, error)
+                    continue
+                made[name] = cached
+        return made
+
+
+def memory_of(device: int) -> tuple[int, int]:
+    """Returns the bytes of a GPU's memory that are free, and all."""
+    free, total = torch.cuda.mem_get_info(device)
+    return free, total
+
+
+def rows_within(sizes: Sequence[tuple[int, int]], room: int) -> list[int]:
+    """Returns how many rows of each table to cache, of so many rows and bytes a row, in a room."""
+    whole = sum(rows * row for rows, row in sizes)
+    found = []
+    for rows, row in sizes:
+        mine = room * rows * row // whole if whole else 0
+        mine -= CacheTable.bytes_beside(rows)
+        count = max(mine, 0) // CacheTable.bytes_of(row, False) if row else 0
+        found.append(min(count, rows) if count * row >= LEAST else 0)
+    return found
