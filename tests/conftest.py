@@ -88,8 +88,8 @@ def quiet_import(name: str) -> Any:
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a libcuda.so.1 that runs the kernels on the CPU (tests/emulator)."""
     from tests.emulator.build import build, compilers
-    from tests.emulator.interpreter import Interpreter
     from tests.gpu import INTERPRETERS
+    from tests.support.interpreter import Interpreter
 
     if compilers() is None:
         pytest.skip("needs gcc and g++ (apt-get install g++)")
