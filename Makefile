@@ -172,10 +172,13 @@ test-go: $(tools)/made ## the tests of the Go core, then those of concurrent cod
 	$(as_built) go test ./...
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
+# What depends on no partner is tested with the current ones alone.
+repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
+
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
 # worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results
