@@ -165,7 +165,7 @@ quickstart: ## install into an environment of its own, train on a real graph, dr
 ifeq ($(ENV),current)
 test: lint docs
 endif
-test: test-go test-python ## every check, with the partners of ENV=current or ENV=classic
+test: test-go test-python ## every check; with ENV=classic those that depend on its partners
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
 	$(tools)/bin/python kernels/compile.py
