@@ -65,12 +65,15 @@ _OF_THE_START = ("LD_", "PYTHON", "MALLOC_", "OMP_", "GO", "ASAN_")
 class Interpreter:
     """With the driver in a folder, if there is one, and with some modules, if they are there.
 
-    It is started by the first script.
+    It is started by the first script. Of the environment ``variables`` are its own, and that of all
+    scripts: some are read when torch is loaded, before there are any.
     """
 
-    def __init__(self, folder: Path | None = None, imports: Sequence[str] = TORCH) -> None:
+    def __init__(
+        self, folder: Path | None = None, imports: Sequence[str] = TORCH, **variables: str
+    ) -> None:
         self._imports = imports
-        self._driver = {} if folder is None else {"LD_LIBRARY_PATH": str(folder)}
+        self._own = variables | ({} if folder is None else {"LD_LIBRARY_PATH": str(folder)})
         self._process: subprocess.Popen[str] | None = None
 
     def takes(self, variables: dict[str, str]) -> bool:
@@ -105,7 +108,7 @@ class Interpreter:
                     "code": code,
                     "arguments": [*words],
                     "cwd": os.getcwd(),
-                    "environment": {**os.environ, **own, **self._driver},
+                    "environment": {**os.environ, **own, **self._own},
                     "out": str(out),
                     "err": str(err),
                 }
@@ -130,7 +133,7 @@ class Interpreter:
     def _start(self) -> subprocess.Popen[str]:
         self._process = subprocess.Popen(
             [sys.executable, "-c", _SERVE, *self._imports],
-            env={**os.environ, **self._driver},
+            env={**os.environ, **self._own},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

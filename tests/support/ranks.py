@@ -77,7 +77,7 @@ def run_ranks(
 @functools.cache
 def _interpreter() -> Interpreter:
     """Returns what all ranks that are not fresh are forks of; it ends with this process."""
-    interpreter = Interpreter()
+    interpreter = Interpreter(OMP_NUM_THREADS="1")
     atexit.register(interpreter.close)
     return interpreter
 
