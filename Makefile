@@ -172,7 +172,7 @@ test-go: $(tools)/made ## the tests of the Go core, then those of concurrent cod
 	$(as_built) go test ./...
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
-# What depends on no partner is tested with the current ones alone.
+# Tests of what depends on no partner run with the current ones alone.
 repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
 
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.

@@ -65,8 +65,8 @@ _OF_THE_START = ("LD_", "PYTHON", "MALLOC_", "OMP_", "GO", "ASAN_")
 class Interpreter:
     """With the driver in a folder, if there is one, and with some modules, if they are there.
 
-    It is started by the first script. Of the environment ``variables`` are its own, and that of all
-    scripts: some are read when torch is loaded, before there are any.
+    It is started by the first script. It has ``variables`` in its environment, and all scripts have
+    them: some are read when torch is loaded, before there is a fork.
     """
 
     def __init__(
