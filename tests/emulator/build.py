@@ -137,7 +137,7 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str], races: bool) 
     if found is None:
         raise SystemExit("tests/emulator: expected gcc and g++ on PATH, got none or one of them")
     c, cxx = found
-    # What g++ writes for debuggers takes it a quarter of its time.
+    # Notes for debuggers take g++ a quarter of its time.
     debug = ["-g"] if races or set(SANITIZE) <= set(flags) else []
     common = [*debug, "-fPIC", "-pthread", "-c", *flags]
     jobs: list[list[str]] = []
