@@ -165,17 +165,20 @@ quickstart: ## install into an environment of its own, train on a real graph, dr
 ifeq ($(ENV),current)
 test: lint docs
 endif
-test: test-go test-python ## every check, with the partners of ENV=current or ENV=classic
+test: test-go test-python ## every check; with ENV=classic those that depend on its partners
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
 	$(tools)/bin/python kernels/compile.py
 	$(as_built) go test ./...
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
+# Tests of what depends on no partner run with the current ones alone.
+repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
+
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
 # worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results

@@ -26,6 +26,21 @@ hypothesis.settings.register_profile("pygsampler", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("pygsampler")
 
 
+def pytest_collection_finish() -> None:
+    """Leaves what is there when tests begin out of all collections.
+
+    Partners and collected tests are a million objects, all of which each call of gc.collect() in a
+    test, and each collection of Python's own, would look at again.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Gives it back: libraries that count what is left at the end would find all of it."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def torch_draws_the_same_numbers() -> None:
     """Seeds torch for each test, whatever ran before it."""
@@ -73,8 +88,8 @@ def quiet_import(name: str) -> Any:
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a libcuda.so.1 that runs the kernels on the CPU (tests/emulator)."""
     from tests.emulator.build import build, compilers
-    from tests.emulator.interpreter import Interpreter
     from tests.gpu import INTERPRETERS
+    from tests.support.interpreter import Interpreter
 
     if compilers() is None:
         pytest.skip("needs gcc and g++ (apt-get install g++)")

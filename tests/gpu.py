@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import pygsampler as pgs
-from tests.emulator.interpreter import Interpreter
+from tests.support.interpreter import Interpreter
 
 FAKE_DRIVER = Path(__file__).parents[1] / "gpu" / "shim" / "testdata" / "fake_libcuda.c"
 # By the folders of their drivers.

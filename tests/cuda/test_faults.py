@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import MODES, compare, random_graph, scaled
+from tests.support.interpreter import Interpreter
+from tests.support.parity import MODES, compare, emulated, random_graph, scaled
 
 # Every attempt is the whole way, since a fault may leave any of it undone.
 PROGRAM = """
@@ -79,6 +83,29 @@ print("failed:", *failures)
 QUIET = 25
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+# Runs a script once for each of some environments.
+RunAll = Callable[[str, list[dict[str, str]]], Iterable[subprocess.CompletedProcess[str]]]
+
+
+def _fresh(stack: contextlib.ExitStack, run_script: Run, workers: int) -> RunAll:
+    """Runs it in an interpreter of its own each time, in several at once."""
+    pool = stack.enter_context(ThreadPoolExecutor(workers))
+    return lambda script, given: pool.map(lambda each: run_script(script, **each), given)
+
+
+def _forked(stack: contextlib.ExitStack) -> RunAll:
+    """Runs it in forks of one interpreter, which a driver is only loaded by afterwards.
+
+    To import takes longer than all that a script does on the emulator.
+    """
+    interpreter = Interpreter(imports=("numpy", "pygsampler", "tests.support.parity"))
+    stack.callback(interpreter.close)
+    scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def run(script: str, given: list[dict[str, str]]) -> list[subprocess.CompletedProcess[str]]:
+        return interpreter.run_together(script, scratch, [()] * len(given), given, timeout=240)
+
+    return run
 
 
 @pytest.mark.parametrize("mode", ["auto", "bsp", "queue", "typed"])
@@ -89,16 +116,17 @@ def test_every_call_fails_once(run_script: Run, mode: str) -> None:
     step = scaled(1 if mode == "auto" else 3, 17)
     quiet, number, seen = 0, 1, 0
 
-    def one(call: int) -> str:
-        done = run_script(program.format(mode=mode), PYGSAMPLER_FAULT=f"{call}:999", timeout=240)
+    def said(call: int, done: subprocess.CompletedProcess[str]) -> str:
         assert done.returncode == 0, f"call {call}: {done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr, f"call {call}: {done.stderr}"
         return done.stdout.partition("failed:")[2].strip()
 
-    with ThreadPoolExecutor(workers) as pool:
+    with contextlib.ExitStack() as stack:
+        run = _forked(stack) if emulated() else _fresh(stack, run_script, workers)
         while quiet < QUIET:
             calls = range(number, number + 2 * workers * step, step)
-            for text in pool.map(one, calls):
+            faults = [{"PYGSAMPLER_FAULT": f"{call}:999"} for call in calls]
+            for text in map(said, calls, run(program.format(mode=mode), faults)):
                 # Some calls only give memory back: nobody waits for their result.
                 quiet = 0 if text else quiet + step
                 seen += bool(text)

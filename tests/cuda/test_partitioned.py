@@ -19,4 +19,4 @@ def test_an_exchange_over_nccl(tmp_path: Path) -> None:
     if not torch.distributed.is_nccl_available():
         pytest.skip("needs a torch that is built with NCCL")
     partition(partitioned_graphs.of("ids"), tmp_path / "ids 2", 2, out_edges=True)
-    check_ranks(2, "nccl", str(tmp_path))
+    check_ranks(2, "nccl", str(tmp_path), fresh=True)

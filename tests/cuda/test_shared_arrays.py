@@ -251,7 +251,8 @@ def test_processes(apart: bool) -> None:
         pytest.skip("needs two GPUs: on the emulator it would be the same once more")
     need_cuda(2 if apart else 1)
     arguments = str(int(apart)), str(int(emulated())), str(scaled(300_000, 1000))
-    found = run_ranks(2 if apart else 3, "shared", *arguments, module="shared_ranks", leaves=False)
+    options = {"module": "shared_ranks", "leaves": False, "fresh": True}
+    found = run_ranks(2 if apart else 3, "shared", *arguments, **options)
     for status, printed, said in found[:-1]:
         assert status == 0 and printed == "ended by an error\ndone\n", said
     assert found[-1][0] == 7, found[-1]

@@ -82,7 +82,7 @@ def test_links_are_told_from_others() -> None:
 
 def test_types_help_to_tell_links_from_others() -> None:
     partner("torch")
-    told = run("links_hetero.py", "--edges", "100000", "--tested", "2000")
+    told = run("links_hetero.py", "--edges", "60000", "--tested", "1000")
     found = re.findall(r"(AUC|hits@10).* (with\w*) types: ([\d.]+)%", told)
     assert [(name, how) for name, how, _ in found] == [
         (name, how) for how in ("without", "with") for name in ("AUC", "hits@10")

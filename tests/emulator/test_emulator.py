@@ -15,6 +15,8 @@ import pytest
 
 from tests.emulator.build import HERE, ROOT, build, compilers
 
+pytestmark = pytest.mark.once
+
 FOR_EVER, EXITED, MIXED, LANES, BEYOND, TRAP = range(6)
 
 # Tests of pygsampler/internal/engine/cuda that are quick without a GPU and reach every kernel.

@@ -13,6 +13,8 @@ import pytest
 
 from pygsampler._engine import nvrtc
 
+pytestmark = pytest.mark.once
+
 # Prints what a process sampled, what it logged, and whether it has NVRTC open.
 SAMPLE = """
 import hashlib, json, logging, sys

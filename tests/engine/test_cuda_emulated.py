@@ -6,18 +6,17 @@ import os
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.emulator.build import ROOT
 
-# The others move tensors of torch, which does not take the emulator for a GPU. Each half takes
-# about as long as the other, and they run side by side.
-MODULES = (
-    (
+# The others move tensors of torch, which does not take the emulator for a GPU. One part takes about
+# as long as the other, so that two workers share them.
+PARTS = {
+    "programs": ("programs",),
+    "graphs and faults": (
         "faults",
         "flights",
         "interchange",
@@ -38,24 +37,20 @@ MODULES = (
         "walks",
         "walk_relations",
         "edge_weights",
-    ),
-    (
-        "programs",
         "compiler",
         "parity",
         "reservoir",
         "commands",
         "shared_arrays",
     ),
-)
+}
 
 
 # They take minutes, and see of the environment nothing but NumPy: once is enough.
-@pytest.mark.skipif(int(np.__version__.split(".")[0]) < 2, reason="needs NumPy 2")
-def test_as_on_a_gpu(emulator: Path) -> None:
-    with ThreadPoolExecutor() as pool:
-        passed = list(pool.map(lambda half: passed_of(emulator, half), MODULES))
-    assert min(passed) > 75, passed
+@pytest.mark.once
+@pytest.mark.parametrize(("part", "least"), [("programs", 120), ("graphs and faults", 440)])
+def test_as_on_a_gpu(emulator: Path, part: str, least: int) -> None:
+    assert passed_of(emulator, PARTS[part]) > least
 
 
 def passed_of(emulator: Path, modules: tuple[str, ...]) -> int:

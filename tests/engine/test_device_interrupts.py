@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.device_scripts import run
+
+pytestmark = pytest.mark.once
 
 
 def test_ctrl_c_at_random_moments(emulator: Path) -> None:

@@ -14,6 +14,8 @@ from graphs import as_lists, circulant
 
 import pygsampler as pgs
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(autouse=True)
 def quiet_forks():

@@ -16,6 +16,8 @@ from pygsampler._graph import degrees
 from tests.support.engine_usage import held_now
 from tests.support.interrupts import at_every_moment
 
+pytestmark = pytest.mark.once
+
 NODES = 300
 
 

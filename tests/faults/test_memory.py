@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 PROGRAM = """
 import gc, resource
 from array import array

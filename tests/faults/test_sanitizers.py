@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "pygsampler" / "internal" / "memory"
 

@@ -50,6 +50,8 @@ class Calls(Machine):  # type: ignore[misc]
             warnings.filterwarnings("ignore", r"\w+(\[\d+\])?: not contiguous", UserWarning)
             # torch.from_dlpack and sparse tensors say of themselves that they are new.
             warnings.filterwarnings("ignore", category=UserWarning, module="torch")
+            # And that lists of arrays are slow, once in a process and in the name of our module.
+            warnings.filterwarnings("ignore", "Creating a tensor from a list of", UserWarning)
             # pyarrow says so of torch, which asks again in the old way where it was refused.
             warnings.filterwarnings("ignore", "Exporting an unversioned DLPack", DeprecationWarning)
             step(self.world, random, name)

@@ -63,6 +63,7 @@ def test_gpu_gives_the_same_results() -> None:
     assert "as recorded" in digests.check("cuda")
 
 
+@pytest.mark.once
 def test_emulated_gpu_gives_the_same_results(emulator: Path) -> None:
     variables = {
         "LD_LIBRARY_PATH": str(emulator),

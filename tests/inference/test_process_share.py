@@ -14,15 +14,16 @@ from pygsampler import distributed
 from pygsampler._inference.process_share import ProcessShare
 
 
-def run_all(world: int, name: str, *arguments: str) -> None:
-    for code, out, errors in run_ranks(world, name, *arguments, module="inference_ranks"):
+def run_all(world: int, name: str, *arguments: str, fresh: bool = False) -> None:
+    found = run_ranks(world, name, *arguments, module="inference_ranks", fresh=fresh)
+    for code, out, errors in found:
         assert code == 0, errors
         assert out.endswith("done\n")
 
 
 @pytest.mark.parametrize("world", [2, 3])
 def test_rows_are_those_of_one_process(world: int) -> None:
-    run_all(world, "same_rows")
+    run_all(world, "same_rows", fresh=world == 2)
 
 
 def test_models_of_pyg() -> None:

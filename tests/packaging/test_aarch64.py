@@ -19,6 +19,8 @@ import pytest
 
 from tests.packaging.scripts import tool
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.packaging.scripts import ROOT, tool
 
+pytestmark = pytest.mark.once
+
 check = tool("check")
 
 TREE = {

@@ -12,6 +12,8 @@ import pytest
 import pygsampler
 from tests.packaging.scripts import tool
 
+pytestmark = pytest.mark.once
+
 compare_builds = tool("compare_builds")
 
 

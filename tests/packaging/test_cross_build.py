@@ -16,6 +16,8 @@ import pytest
 
 from tests.packaging.scripts import one_line, script
 
+pytestmark = pytest.mark.once
+
 # The architecture that is not this machine's; Go's and Debian's names of it.
 OTHER, SHORT = ("x86_64", "amd64") if platform.machine() == "aarch64" else ("aarch64", "arm64")
 GCC = f"{OTHER}-linux-gnu-gcc"

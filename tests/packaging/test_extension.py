@@ -10,6 +10,8 @@ from pathlib import Path
 import abi3info
 import pytest
 
+pytestmark = pytest.mark.once
+
 LOAD = """
 import importlib.machinery, importlib.util, sys
 def load(path):

@@ -12,6 +12,8 @@ import pytest
 
 from tests.emulator.build import ROOT, compilers, kernel_files, unit_of
 
+pytestmark = pytest.mark.once
+
 TOOL = ROOT / "tools" / "gpu_check_small.py"
 spec = importlib.util.spec_from_file_location("gpu_check_small", TOOL)
 assert spec is not None and spec.loader is not None

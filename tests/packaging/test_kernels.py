@@ -16,6 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 KERNEL = '#include "common/shared.cuh"\nextern "C" __global__ void {0}(int* p) {{ *p = VALUE; }}\n'
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.packaging.scripts import one_line, script
 
+pytestmark = pytest.mark.once
+
 HOOK = "import setup; print(*setup.get_requires_for_build_wheel())"
 
 

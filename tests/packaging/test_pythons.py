@@ -20,6 +20,8 @@ import pytest
 
 from tests.packaging.scripts import tool
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = re.findall(r"[^:\s]+", os.environ.get("PYGSAMPLER_PYTHONS", ""))
 # CPython with a GIL, and what makes environments.

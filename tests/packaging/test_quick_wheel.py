@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 PTX = ["compute_75"]
 ALL = {
     "x86_64": ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", *PTX],
@@ -282,6 +284,13 @@ def test_tests_take_the_wheel_that_is_named(clone: Clone) -> None:
     clone.log()
     clone.make(".venv-current/installed", f"WHEEL={named}")
     assert clone.log() == ""
+
+
+def test_what_depends_on_no_partner_runs_with_the_current_ones_alone(clone: Clone) -> None:
+    for env, left_out in (("current", False), ("classic", True)):
+        line = clone.make("-n", "test-python", f"ENV={env}").splitlines()[-1]
+        assert f".venv-{env}/bin/python -m pytest" in line
+        assert ("-m 'not once'" in line) == left_out
 
 
 def test_wheels_for_others_have_all(clone: Clone) -> None:

@@ -23,6 +23,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 BOTH = ["x86_64", "aarch64"]
 WORKFLOW = Path(".github") / "workflows" / "release.yml"
 needs_git = pytest.mark.skipif(

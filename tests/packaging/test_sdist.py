@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 SUFFIXES = {"go", "c", "cpp", "h", "cu", "cuh", "py", "pyi", "npz", "sh"}
 
 

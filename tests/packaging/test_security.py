@@ -9,6 +9,8 @@ import pytest
 
 import pygsampler as pgs
 
+pytestmark = pytest.mark.once
+
 PACKAGE = Path(pgs.__file__ or "").parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def names(wheel: Path) -> set[str]:

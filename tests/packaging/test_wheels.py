@@ -15,6 +15,8 @@ import pytest
 from pygsampler._cli.doctor import environment
 from tests.packaging.scripts import tool
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def wheels() -> ModuleType:

@@ -18,6 +18,8 @@ from random_programs import program
 from pygsampler import research, samplers
 from pygsampler.samplers import layer_wise
 
+pytestmark = pytest.mark.once
+
 NUMBER = int(os.environ.get("PYGSAMPLER_PROGRAMS", "400"))
 CHUNK = 2000
 CASES = {**graphs(), "larger": larger()}

@@ -20,6 +20,8 @@ from weighted_graphs import LEVEL, successive
 
 from tests.statistics import laws
 
+pytestmark = pytest.mark.once
+
 BATCHES = 3000
 
 

@@ -16,6 +16,8 @@ import pygsampler as pgs
 from pygsampler import research, samplers
 from pygsampler.samplers import layer_wise
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def plain() -> pgs.Graph:

@@ -14,6 +14,8 @@ from sampler_laws import BATCHES, BOTH, DEGREES, EDGES, LOOPS, batches, edges_of
 import pygsampler as pgs
 from pygsampler import research, samplers
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def plain() -> pgs.Graph:

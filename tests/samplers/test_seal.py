@@ -12,6 +12,8 @@ from sampler_laws import BOTH, batches, edges_of, of, plausible
 import pygsampler as pgs
 from pygsampler import samplers
 
+pytestmark = pytest.mark.once
+
 
 def labelled(graph: pgs.Graph, link: tuple[int, int], hops: int) -> dict[int, int]:
     made = samplers.seal(fanouts=[-1] * hops, seed=1).sample(graph, np.array(link), batch=0)

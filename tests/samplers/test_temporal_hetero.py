@@ -113,6 +113,7 @@ def check(batch: Any, made: Made, seed_time: Any, **how: Any) -> int:
     return total
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("time", ["t", "n"])
 @pytest.mark.parametrize("compare", ["le", "lt"])
 @pytest.mark.parametrize("window", [None, 6.0])
@@ -171,6 +172,7 @@ def test_one_type_is_a_graph_without_types() -> None:
                 assert getattr(mine[kind], name).tolist() == getattr(block, name).tolist()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "how", temporal_bounds.MODES, ids=lambda how: "-".join(map(str, how.values()))
 )

@@ -38,16 +38,19 @@ def engine() -> Iterator[Engine]:
     yield Engine()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_engine_has_no_bias(case: Case, engine: Engine) -> None:
     plausible([case.run(engine, seed, 1) for seed in SEEDS])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("case", CASES[-len(OTHERS) :], ids=lambda case: case.name)
 def test_the_task_queue_has_no_bias(case: Case) -> None:
     plausible([case.run(Engine(mode="queue"), seed, 1) for seed in range(200, 206)])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("case", WALK_CASES, ids=lambda case: case.name)
 def test_walks_have_no_bias(case: WalkCase) -> None:
     plausible([case.run(WalkEngine(), seed, 1) for seed in SEEDS])
@@ -62,22 +65,26 @@ def test_workers_draw_afresh() -> None:
     plausible([p for seed in (1, 2) for p in workers(seed).values()])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("flaw", FLAWS, ids=lambda flaw: f"{flaw.name}: {flaw.case}")
 def test_a_flaw_is_seen(flaw: Flaw) -> None:
     with np.errstate(divide="ignore"):
         assert flaw.p(7) < 1e-9
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("case", CASES[::4], ids=lambda case: case.name)
 def test_a_sampler_without_a_flaw_passes(case: Case) -> None:
     plausible([case.run(Honest(), seed, 1) for seed in range(10)])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("case", WALK_CASES[::4], ids=lambda case: case.name)
 def test_a_walker_without_a_flaw_passes(case: WalkCase) -> None:
     plausible([case.run(HonestWalker(), seed, 1) for seed in range(10)])
 
 
+@pytest.mark.once
 def test_p_values_that_are_not_uniform() -> None:
     honest = np.random.default_rng(1).random(500)
     assert laws.uniform(honest) > 1e-3

@@ -9,6 +9,8 @@ import pytest
 from tests.style import docstrings, public
 from tests.style.findings import ROOT, check
 
+pytestmark = pytest.mark.once
+
 
 def test_bad_docstrings_are_in_the_list() -> None:
     check("docstrings", docstrings.find(ROOT))

@@ -10,6 +10,8 @@ from tests.style import layout
 from tests.style.findings import ROOT
 from tests.style.limits import GOALS, LIMITS
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, int]:

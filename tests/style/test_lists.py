@@ -11,6 +11,8 @@ from tests.style import __main__ as command
 from tests.style import findings
 from tests.style.findings import Finding
 
+pytestmark = pytest.mark.once
+
 Run = Callable[..., int]
 
 

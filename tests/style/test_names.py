@@ -9,6 +9,8 @@ import pytest
 from tests.style import names
 from tests.style.findings import ROOT, Finding, check, compare
 
+pytestmark = pytest.mark.once
+
 
 def test_bad_names_are_in_the_list() -> None:
     check("names", names.find(ROOT))

@@ -7,6 +7,8 @@ import pytest
 from tests.style import prose
 from tests.style.findings import ROOT, check
 
+pytestmark = pytest.mark.once
+
 
 def test_house_words_and_long_lines_are_in_the_list() -> None:
     check("prose", prose.find(ROOT))

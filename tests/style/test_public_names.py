@@ -5,8 +5,12 @@ Other tests hold that public names exist (tests/packaging) and have a page (test
 
 from __future__ import annotations
 
+import pytest
+
 from tests.style import public
 from tests.style.findings import ROOT
+
+pytestmark = pytest.mark.once
 
 
 def test_every_public_module_lists_its_names() -> None:

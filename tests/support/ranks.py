@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
+
+from tests.support.interpreter import Interpreter
 
 HERE = Path(__file__).parent
 # Of Gloo in torch 2.2 a process may wait forever as it leaves the group, or abort at its end.
@@ -42,29 +48,52 @@ def run_ranks(
     timeout: float = 120,
     leaves: bool = True,
     module: str = "partitioned_ranks",
+    fresh: bool = False,
 ) -> list[tuple[int, str, str]]:
     """Status, output and errors of each process that runs a function of a module beside this one.
 
     It is given rank, number of processes, and ``arguments``. With ``leaves`` the group is left in
-    order at the end.
+    order at the end. ``fresh`` processes are interpreters of their own, whose sets of strings have
+    orders of their own; others are forks of one that has imported torch, which saves seconds.
     """
-    environment = {
-        **os.environ,
+    shared = {
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(free_port()),
         "WORLD_SIZE": str(world),
         "OMP_NUM_THREADS": "1",
         "RANKS_PATH": os.pathsep.join(map(str, (HERE, HERE.parents[1]))),
     }
+    variables = [{**shared, "RANK": str(rank)} for rank in range(world)]
+    words = [module, name, str(leaves), *arguments]
+    if fresh:
+        return _run_fresh(words, variables, timeout)
+    with tempfile.TemporaryDirectory() as scratch:
+        found = _interpreter().run_together(
+            _RUN, Path(scratch), [words] * world, variables, timeout=timeout
+        )
+    return [(done.returncode, done.stdout, done.stderr) for done in found]
+
+
+@functools.cache
+def _interpreter() -> Interpreter:
+    """Returns what all ranks that are not fresh are forks of; it ends with this process."""
+    interpreter = Interpreter(OMP_NUM_THREADS="1")
+    atexit.register(interpreter.close)
+    return interpreter
+
+
+def _run_fresh(
+    words: list[str], variables: list[dict[str, str]], timeout: float
+) -> list[tuple[int, str, str]]:
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", _RUN, module, name, str(leaves), *arguments],
-            env={**environment, "RANK": str(rank)},
+            [sys.executable, "-c", _RUN, *words],
+            env={**os.environ, **own},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for rank in range(world)
+        for own in variables
     ]
     found = []
     try:
@@ -78,12 +107,8 @@ def run_ranks(
     return found
 
 
-def check_ranks(
-    world: int, name: str, *arguments: str, timeout: float = 120, module: str = "partitioned_ranks"
-) -> None:
+def check_ranks(world: int, name: str, *arguments: str, **options: Any) -> None:
     """All processes end well."""
-    for rank, (status, printed, said) in enumerate(
-        run_ranks(world, name, *arguments, timeout=timeout, module=module)
-    ):
+    for rank, (status, printed, said) in enumerate(run_ranks(world, name, *arguments, **options)):
         assert status == 0, f"rank {rank}: {said}"
         assert printed.endswith("done\n"), f"rank {rank}: {printed}"

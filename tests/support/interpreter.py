@@ -1,4 +1,4 @@
-"""An interpreter on the emulator that has imported torch: each script runs in a fork of it.
+"""An interpreter that has imported torch, on the emulator or not: scripts run in forks of it.
 
 A script is run as by ``python -c`` and ends as there, with the interpreter's own end. Only the
 second of importing torch and the package is not spent again by every test. Neither starts a thread
@@ -13,23 +13,31 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+TORCH = ("numpy", "torch", "pygsampler.torch")
 # The loop goes on in the first process alone: a fork leaves it, and has the script as its program.
 _SERVE = """
 import contextlib, json, os, sys
-for name in ("numpy", "torch", "pygsampler.torch"):
+for name in sys.argv[1:]:
     with contextlib.suppress(ImportError):
         __import__(name)
 print("ready", flush=True)
 for line in sys.stdin:
-    pid = os.fork()
-    if not pid:
-        break
-    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+    children = []
+    for given in json.loads(line):
+        pid = os.fork()
+        if not pid:
+            break
+        children.append(pid)
+    else:
+        ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+        print(*ends, flush=True)
+        continue
+    break
 else:
     sys.exit()
-given = json.loads(line)
 for number, path in enumerate((os.devnull, given["out"], given["err"])):
     place = os.open(path, os.O_RDWR)
     os.dup2(place, number)
@@ -37,6 +45,7 @@ for number, path in enumerate((os.devnull, given["out"], given["err"])):
 os.chdir(given["cwd"])
 os.environ.clear()
 os.environ.update(given["environment"])
+sys.argv[1:] = given["arguments"]
 
 
 def become(program):
@@ -54,10 +63,17 @@ _OF_THE_START = ("LD_", "PYTHON", "MALLOC_", "OMP_", "GO", "ASAN_")
 
 
 class Interpreter:
-    """Of the emulator in a folder. It is started by the first script."""
+    """With the driver in a folder, if there is one, and with some modules, if they are there.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    It is started by the first script. It has ``variables`` in its environment, and all scripts have
+    them: some are read when torch is loaded, before there is a fork.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, imports: Sequence[str] = TORCH, **variables: str
+    ) -> None:
+        self._imports = imports
+        self._own = variables | ({} if folder is None else {"LD_LIBRARY_PATH": str(folder)})
         self._process: subprocess.Popen[str] | None = None
 
     def takes(self, variables: dict[str, str]) -> bool:
@@ -68,23 +84,45 @@ class Interpreter:
         self, code: str, scratch: Path, *, timeout: float, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Runs a script. ``scratch`` is a folder for what it writes to its two outputs."""
+        (done,) = self.run_together(code, scratch, [()], [variables], timeout=timeout)
+        return done
+
+    def run_together(
+        self,
+        code: str,
+        scratch: Path,
+        arguments: Sequence[Sequence[str]],
+        variables: Sequence[Mapping[str, str]],
+        *,
+        timeout: float,
+    ) -> list[subprocess.CompletedProcess[str]]:
+        """Runs a script in several processes at once, each with its own of the arguments."""
         process = self._process or self._start()
-        environment = {**os.environ, **variables, "LD_LIBRARY_PATH": str(self._folder)}
-        out, err = scratch / "out", scratch / "err"
-        for file in (out, err):
-            file.touch()
-        given = {
-            "code": code,
-            "cwd": os.getcwd(),
-            "environment": environment,
-            "out": str(out),
-            "err": str(err),
-        }
+        given = []
+        for number, (words, own) in enumerate(zip(arguments, variables, strict=True)):
+            out, err = scratch / f"out{number}", scratch / f"err{number}"
+            for file in (out, err):
+                file.write_text("")
+            given.append(
+                {
+                    "code": code,
+                    "arguments": [*words],
+                    "cwd": os.getcwd(),
+                    "environment": {**os.environ, **own, **self._own},
+                    "out": str(out),
+                    "err": str(err),
+                }
+            )
         assert process.stdin is not None
         process.stdin.write(json.dumps(given) + "\n")
         process.stdin.flush()
-        status = int(self._answer(timeout))
-        return subprocess.CompletedProcess("-c", status, out.read_text(), err.read_text())
+        ends = map(int, self._answer(timeout).split())
+        return [
+            subprocess.CompletedProcess(
+                "-c", end, Path(each["out"]).read_text(), Path(each["err"]).read_text()
+            )
+            for end, each in zip(ends, given, strict=True)
+        ]
 
     def close(self) -> None:
         """Ends it; the next script starts another."""
@@ -94,8 +132,8 @@ class Interpreter:
 
     def _start(self) -> subprocess.Popen[str]:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE],
-            env={**os.environ, "LD_LIBRARY_PATH": str(self._folder)},
+            [sys.executable, "-c", _SERVE, *self._imports],
+            env={**os.environ, **self._own},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
