@@ -186,8 +186,8 @@ class Features:
 
         Reading is that of other features: on the CPU, pinned and cached for a GPU, on one or
         shared by several. Over a link and in caches there are the stored bytes, and scales are on
-        the GPU. Stored rows are padded with zeros where that lets each touch fewer lines of memory,
-        by at most a third, and ``nbytes`` counts the padding. A value ``x`` of a row or column
+        the GPU. Stored rows of up to 128 bytes are padded with zeros where that lets each lie in
+        one line of memory, by at most a third, and ``nbytes`` counts the padding. A value ``x`` of a row or column
         whose greatest size is ``m`` is read as one within these bounds, and rounded once more where
         it is read as 16 bits:
 
