@@ -144,7 +144,11 @@ func (c crew) Borrow(n int) int {
 }
 
 // Limit is how many workers it lends at most.
-func (c crew) Limit() int { return c.limit }
+func (c crew) Limit() int {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	return min(c.limit, engine.threads-1)
+}
 
 // Return gives n borrowed workers back.
 func (c crew) Return(n int) {

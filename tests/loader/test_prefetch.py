@@ -312,3 +312,21 @@ def test_the_result_that_comes_next_is_found_where_it_is_there(
         assert found[step] == (step + 1 if there else None)
     if fails < 0:
         assert upcoming.find() is None
+
+
+def test_a_job_is_pending_if_it_is_older_than_the_result_at_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(FakeJob, "done", lambda job: job.desk.taken > 6)
+    for depth, low, pending in ((4, None, True), (1, None, False), (4, 0, False), (0, None, False)):
+        upcoming: prefetch.Upcoming[int] = prefetch.Upcoming()
+        desk = Desk(fails_in_result=9)
+        assert not upcoming.is_pending()
+        results = prefetch_in_order(desk.submit, 12, depth, low=low, upcoming=upcoming)
+        with pytest.raises(RuntimeError):
+            for desk.taken, step in enumerate(results):
+                assert upcoming.find() == (
+                    step + 1 if desk.taken > 6 and depth and step < 8 else None
+                )
+                # A failure is not waited for, once it is known.
+                assert upcoming.is_pending() == (pending and step < 8)

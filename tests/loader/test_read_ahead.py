@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pygsampler._loader import read_ahead
-from pygsampler._loader.read_ahead import ReadAhead
+from pygsampler._loader.read_ahead import MOST_STALE, ReadAhead
 
 
 class Device:
@@ -27,6 +27,7 @@ class Device:
         monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
         monkeypatch.setattr(torch.cuda, "Event", lambda: self)
         monkeypatch.setattr(read_ahead, "gather_on_device", self.gather)
+        monkeypatch.setattr(read_ahead, "_streams", {})
 
     def record(self, stream: Stream) -> None:
         """As an event of the current stream."""
@@ -45,8 +46,8 @@ class Device:
         finally:
             self.current = before
 
-    def gather(self, _: int, parts: list[str], *, concurrent: bool = False) -> None:
-        self.log.append((self.current.name, *parts))
+    def gather(self, _: int, parts: list[Any], *, concurrent: bool = False) -> None:
+        self.log.append((self.current.name, *(part.name for part in parts)))
         assert concurrent == (self.current.name == "reading")
         if self.fails:
             raise torch.cuda.OutOfMemoryError("no memory")
@@ -64,21 +65,31 @@ class Batch(SimpleNamespace):
     form = "torch"
 
 
+IDS = SimpleNamespace(length=10)
+
+
+class Table:
+    _writes = 0, 0
+
+    def __init__(self, is_external: bool) -> None:
+        self._is_external, self.counted = is_external, 0
+
+    def _count(self, rows: int) -> None:
+        self.counted += rows
+
+
 class Fetcher:
     """Has a table on the device and one on the host."""
 
-    near = SimpleNamespace(_is_external=False, _writes=(0, 0))
-    far: Any
-
     def __init__(self) -> None:
-        self.far = SimpleNamespace(_is_external=True, _writes=(0, 0))
+        self.near, self.far = Table(False), Table(True)
 
-    def external_tables(self) -> list[Any]:
+    def external_tables(self) -> list[Table]:
         return [self.far]
 
     def attach_on_device(self, batch: Any) -> list[Any]:
         return [
-            (table, None, f"{name} {batch.number}")
+            (table, None, SimpleNamespace(name=f"{name} {batch.number}", ids=IDS))
             for table, name in ((self.near, "near"), (self.far, "far"))
         ]
 
@@ -91,7 +102,8 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
 @pytest.fixture
 def reader(device: Device) -> ReadAhead:
     made: Any = ReadAhead
-    reader: ReadAhead = made(Fetcher(), 0, SimpleNamespace(reading=lambda: None))
+    meter = SimpleNamespace(reading=lambda: None, waited=lambda start, end: None)
+    reader: ReadAhead = made(Fetcher(), 0, meter)
     reader._record_request()
     return reader
 
@@ -162,3 +174,55 @@ def test_memory_stays_until_its_rows_are_there(device: Device, reader: ReadAhead
     device.fails = False
     assert reader.fetch(batch) is batch
     assert device.log[-1] == ("current", "near 1", "far 1")
+
+
+def test_rows_are_counted_once_they_are_read(device: Device, reader: ReadAhead) -> None:
+    fetcher: Any = reader._fetcher
+    batch = Batch(number=1)
+    reader.upcoming.find = lambda: batch
+    reader.begin()
+    assert (fetcher.near.counted, fetcher.far.counted) == (0, 10)
+    fetcher.far._writes = (1, 0)
+    reader.fetch(batch)
+    # What is read again comes over the link again.
+    assert (fetcher.near.counted, fetcher.far.counted) == (10, 20)
+
+
+def test_features_that_are_written_each_time_are_not_read_ahead(
+    device: Device, reader: ReadAhead
+) -> None:
+    fetcher: Any = reader._fetcher
+    for number in range(5):
+        batch = Batch(number=number)
+        reader.upcoming.find = lambda batch=batch: batch
+        reader.begin()
+        fetcher.far._writes = (number + 1, 0)
+        reader.fetch(batch)
+    reads = [each for each in device.log if each[0] == "reading" and each[1] != "waits for"]
+    assert reads == [("reading", f"far {number}") for number in range(MOST_STALE)]
+    assert device.log[-1] == ("current", "near 4", "far 4")
+
+
+def test_an_interrupt_leaves_no_memory_that_is_written_to(
+    device: Device, reader: ReadAhead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = Batch(number=1)
+    reader.upcoming.find = lambda: batch
+    reader.begin()
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reader, "_record_request", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        reader.fetch(batch)
+    reader.close()
+    assert device.log[-1] == ("current", "waits for", "reading")
+
+
+def test_an_object_that_comes_again_is_read_at_its_turn(device: Device, reader: ReadAhead) -> None:
+    batch = Batch(number=1)
+    reader.fetch(batch)
+    reader.upcoming.find = lambda: batch
+    reader.begin()
+    assert device.log == [("current", "near 1", "far 1")]

@@ -118,20 +118,36 @@ def test_batches_of_links(make: Any, reads: list[Any], monkeypatch: Any) -> None
 def test_edges_are_the_engines_memory(subgraph_type: str, reads: list[Any]) -> None:
     options: dict[str, Any] = {"batch_size": 64, "seed": 1, "subgraph_type": subgraph_type}
     seen: list[Any] = []
-    loader = NeighborLoader(
-        homogeneous(),
-        [4, 3],
-        transform_sampler_output=lambda out: seen.append(out) or out,
-        **options,
-    )
-    for batch in loader:
-        edges, out = batch.edge_index, seen[-1]
-        assert type(edges) is torch.Tensor and type(out.row) is torch.Tensor
-        assert torch.equal(edges, torch.stack([out.row, out.col]))
-        assert edges.is_contiguous() and edges.shape == (2, len(out.row))
-        is_shared = edges.data_ptr() == out.row.data_ptr()
-        # Of induced subgraphs sources and targets are not beside each other.
-        assert is_shared == (subgraph_type != "induced")
+
+    def keep(out: Any) -> Any:
+        seen.append(out)
+        return out
+
+    shared = NeighborLoader(homogeneous(), [4, 3], **options)
+    copied = NeighborLoader(homogeneous(), [4, 3], transform_sampler_output=keep, **options)
+    for batch, other in zip(shared, copied, strict=True):
+        assert type(batch.edge_index) is torch.Tensor and batch.edge_index.is_contiguous()
+        assert torch.equal(batch.edge_index, other.edge_index)
+        memory = batch.edge_index.untyped_storage().data_ptr()
+        # Sources and targets of induced subgraphs do not follow each other.
+        is_shared = memory == batch.n_id.untyped_storage().data_ptr()
+        assert is_shared == (subgraph_type == "directional")
+        # A transform may keep what it sees.
+        row = seen[-1].row.clone()
+        other.edge_index.add_(1)
+        assert type(seen[-1].row) is torch.Tensor and torch.equal(seen[-1].row, row)
+
+
+def test_pairs_of_other_tensors_are_stacked_by_torch() -> None:
+    ends = torch.arange(8)
+    row, col = ends[:4].as_subclass(batch_features._EngineTensor), ends[4:]
+    assert torch.stack([row, col]).data_ptr() == ends.data_ptr()
+    assert torch.stack([row, col], dim=1).tolist() == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert torch.stack([row, col, col]).shape == (3, 4)
+    out = torch.zeros(2, 4, dtype=torch.int64)
+    torch.stack([row, col], out=out)
+    assert out.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert torch.stack([row, col.clone()]).data_ptr() != ends.data_ptr()
 
 
 def test_which_arrays_are_read(reads: list[Any]) -> None:

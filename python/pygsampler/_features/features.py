@@ -45,6 +45,8 @@ def __dir__() -> list[str]:
 
 
 _MOST_THREADS = (1 << 31) - 1
+# How often `update` was called in this process: others may be views of the same memory.
+_updates = 0
 
 
 class Features:
@@ -76,7 +78,6 @@ class Features:
         "_quantization",
         "_scales",
         "_shared",
-        "_updates",
     )
 
     # None once closed. Of pinned ones the array on the host.
@@ -97,8 +98,6 @@ class Features:
     _shared: bool
     # How often it was read, and how many rows.
     _counts: list[int]
-    # How often rows were written by `update`.
-    _updates: int
 
     def __init__(self) -> None:
         raise TypeError("Features: use from_tensor or open")
@@ -117,7 +116,6 @@ class Features:
         features._cache = None
         features._copies = WeakSet()
         features._counts = [0, 0]
-        features._updates = 0
         return features
 
     @classmethod
@@ -187,9 +185,9 @@ class Features:
         Reading is that of other features: on the CPU, pinned and cached for a GPU, on one or
         shared by several. Over a link and in caches there are the stored bytes, and scales are on
         the GPU. Stored rows of up to 128 bytes are padded with zeros where that lets each lie in
-        one line of memory, by at most a third, and ``nbytes`` counts the padding. A value ``x`` of a row or column
-        whose greatest size is ``m`` is read as one within these bounds, and rounded once more where
-        it is read as 16 bits:
+        one line of memory, by at most a third, and ``nbytes`` counts the padding. A value ``x`` of
+        a row or column whose greatest size is ``m`` is read as one within these bounds, and rounded
+        once more where it is read as 16 bits:
 
         ============== =========== ===================== ===================================
         dtype          bytes/value error                 what else is stored
@@ -353,7 +351,8 @@ class Features:
         if known._device < 0 and is_tensor(ids):
             ids = ids.cpu()
         scatter_rows(known, values, ids)
-        self._updates += 1
+        global _updates
+        _updates += 1
         for each in list(self._copies):
             each._renew(ids)
 
@@ -362,7 +361,6 @@ class Features:
         pins, known = self._pins, self._array
         if pins is None or known is None:
             return
-        self._updates += 1
         if pins.copies:
             at = memories.address_of(memoryview(pins.copies[0]))
             shape = len(known), self._row()
@@ -544,7 +542,7 @@ class Features:
         assert pins is not None
         made = Features._of(known, self._quantization)
         made._pins, made._scales, made._copies = pins, self._scales, self._copies
-        made._counts, made._updates = self._counts, self._updates
+        made._counts = self._counts
         made._copies.add(made)
         about = pins.device, len(known), self._row(), pins.addresses[0]
         made._cache = FeatureCache(plan, *about)
@@ -635,12 +633,12 @@ class Features:
 
     @property
     def _writes(self) -> tuple[int, int]:
-        """Counts of writes to rows: by ``update``, and by torch to the tensor."""
+        """Counts of writes: by ``update`` to any features, and by torch to the tensor."""
         try:
-            return self._updates, getattr(self._known()._owner, "_version", 0)
+            return _updates, getattr(self._known()._owner, "_version", 0)
         except RuntimeError:
             # Torch counts none of tensors of inference_mode.
-            return self._updates, 0
+            return _updates, 0
 
     def _in_file(self) -> bool:
         return hasattr(self._known()._owner, "identity")
@@ -667,10 +665,10 @@ class Features:
         self._count(ids.length)
         return self._described(ids, out)
 
-    def _count(self, rows: int) -> None:
-        """So many rows are read once more."""
-        self._counts[0] += 1
-        self._counts[1] += rows
+    def _count(self, rows: int, times: int = 1) -> None:
+        """So many rows are read once more, or so many times."""
+        self._counts[0] += times
+        self._counts[1] += times * rows
 
     def _described(self, ids: IdView, out: int) -> GatherPart:
         known = self._known()

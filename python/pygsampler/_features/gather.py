@@ -67,7 +67,7 @@ def gather_on_device(
     All of ``parts`` are addresses of the device's. The least place of an id that is no row is put
     into the word at ``bad``, which must be greater before; such rows become zeros. Parts without
     ids, or with rows of no bytes, are left out. ``concurrent`` leaves most of the device to other
-    work, and is as fast where rows come over a link.
+    work, and is nearly as fast where rows come over PCI Express.
     """
     parts = [part for part in parts if part.row and part.ids.length]
     if not parts:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pygsampler._features.features import Features
     from pygsampler._graph.graph import Graph
 
-__all__ = ["CacheChoice", "CacheTuner", "rows_within"]
+__all__ = ["CacheChoice", "CacheTuner", "checked_rows", "rows_within"]
 
 # Batches of an epoch after which torch and the loader have the memory that they need.
 MEASURED = 16
@@ -59,16 +59,9 @@ class CacheTuner:
         # None for rows of another loader's state.
         self.choice: CacheChoice | None = None
 
-    def resume(self, state: Any) -> None:
+    def resume(self, counts: dict[str, int]) -> None:
         """Takes the numbers of rows that another loader has chosen, for the next epoch."""
-        if not isinstance(state, Mapping):
-            raise TypeError(
-                f"state['cache']: expected a mapping of names to numbers, got {describe(state)}"
-            )
-        self.rows = {
-            str(name): integer(count, f"state['cache'][{name!r}]", 0)
-            for name, count in state.items()
-        }
+        self.rows = counts
         self.choice, self.is_done = None, False
 
     def is_due(self, batches: int) -> bool:
@@ -85,12 +78,16 @@ class CacheTuner:
     ) -> dict[str, Features]:
         """Returns the tables, which are page-locked, with a cache, as many as are to have one."""
         self.is_done = True
+        free, total = memory_of(device)
+        sizes = [(len(table), table._row()) for table in tables.values()]
+        room = free - int(RESERVE * total)
+        fitting = dict(zip(tables, rows_within(sizes, room), strict=True))
         if self.rows is None:
-            free, total = memory_of(device)
             self.choice = CacheChoice(free, total, epoch, batches)
-            sizes = [(len(table), table._row()) for table in tables.values()]
-            room = free - int(RESERVE * total)
-            self.rows = dict(zip(tables, rows_within(sizes, room), strict=True))
+        else:
+            # This GPU may have less room than the one that they were chosen for.
+            fitting = {name: min(self.rows.get(name, 0), most) for name, most in fitting.items()}
+        self.rows = fitting
         made = {}
         for name, table in tables.items():
             if count := min(self.rows.get(name, 0), len(table)):
@@ -98,13 +95,24 @@ class CacheTuner:
                 assert cached._cache is not None
                 try:
                     cached._cache.fill(graph)
-                except CudaError as error:
-                    if not is_out_of_memory(error):
+                except (CudaError, torch.cuda.OutOfMemoryError) as error:
+                    if isinstance(error, CudaError) and not is_out_of_memory(error):
                         raise
                     _log.warning("cache: %r has none: %s", name, error)
                     continue
                 made[name] = cached
         return made
+
+
+def checked_rows(state: Any) -> dict[str, int]:
+    """Returns the numbers of rows in a loader's state; TypeError or ValueError for others."""
+    if not isinstance(state, Mapping):
+        raise TypeError(
+            f"state['cache']: expected a mapping of names to numbers, got {describe(state)}"
+        )
+    return {
+        str(name): integer(count, f"state['cache'][{name!r}]", 0) for name, count in state.items()
+    }
 
 
 def memory_of(device: int) -> tuple[int, int]:

@@ -106,6 +106,7 @@ class CapturedLoop:
                 meter.had()
                 meter.edges += passes.num_edges
                 meter.batches += 1
+                meter.have_rows()
                 meter.hand()
                 out = self._trained(passes, begun, step)
                 meter.ask()
@@ -123,8 +124,8 @@ class CapturedLoop:
         if self._graph is None and self._left == 0:
             self._capture(passes, begun, step)
         if self._graph is not None:
-            self._graph.replay()
             passes.note(step)
+            self._graph.replay()
             return self._out
         self._left -= 1
         current = torch.cuda.current_stream()
@@ -132,9 +133,11 @@ class CapturedLoop:
             self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         # As torch asks for: what is made at the first calls is not of the stream that is captured.
         self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
-            out = self._run(passes, begun, step)
-        current.wait_stream(self._stream)
+        try:
+            with torch.cuda.stream(self._stream):
+                out = self._run(passes, begun, step)
+        finally:
+            current.wait_stream(self._stream)
         return out
 
     def _run(self, passes: StaticEpochs, begun: int, step: int) -> Any:

@@ -123,13 +123,13 @@ class CudaEvents:
             yield step, asked, had, handed, end
 
     def pair(self) -> tuple[Any, Any]:
-        """Returns two events, of which the first is recorded in torch's current stream."""
+        """Returns two events, the first of which is recorded in torch's current stream."""
         start, end = _event(), _event()
         start.record(torch.cuda.current_stream(self._device))
         return start, end
 
     def span(self, start: Any, end: Any) -> tuple[float, float] | None:
-        """Returns when the events of a ``pair`` were, as ``timed``; None before the second was."""
+        """Returns the seconds of ``perf_counter`` at two recorded events, or None before then."""
         assert self._base is not None
         base, at = self._base
         if not end.query():

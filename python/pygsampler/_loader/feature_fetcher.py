@@ -153,11 +153,11 @@ class FeatureFetcher:
     def attach_on_device(self, batch: MiniBatch) -> list[tuple[Features, torch.Tensor, GatherPart]]:
         """Attaches room for rows to a batch on a GPU, in torch's current stream.
 
-        Returns the features, the room, and what to gather into it.
+        Returns the features, the room, and what to gather into it, and to count then.
         """
         rooms: list[tuple[Features, torch.Tensor, GatherPart]] = []
         for attach, name, features, ids in self._wanted(batch):
-            rows, part = features._rows_there(ids, self._device)
+            rows, part = features._room_there(ids, self._device)
             rooms.append((features, rows, part))
             attach(name, rows)
         return rooms
@@ -165,8 +165,8 @@ class FeatureFetcher:
     def attach_static(self, batch: MiniBatch, staged: MiniBatch | None) -> list[StaticRows]:
         """Attaches rows with fixed addresses to a static batch.
 
-        Returns what to gather, and to count, whenever the batch has new ids, or the ``staged`` one
-        for features outside of the GPU's memory.
+        Returns the parts to gather, and to count, whenever the batch has new ids, or the ``staged``
+        one for features outside of the GPU's memory.
         """
         found: list[StaticRows] = []
         both = zip(self._wanted(batch), self._wanted(staged or batch), strict=True)
@@ -180,9 +180,9 @@ class FeatureFetcher:
             attach(name, rows)
             ahead = None
             if staged is not None and features._is_external:
-                known = ids.clone()
-                early, part = features._room_there(known, self._device)
-                ahead = RowsAhead(ids, known, early)
+                wanted = ids.clone()
+                early, part = features._room_there(wanted, self._device)
+                ahead = RowsAhead(ids, wanted, early)
             found.append(StaticRows(features, part, rows, ahead))
         return found
 
@@ -252,9 +252,9 @@ class StaticRows(NamedTuple):
 class RowsAhead(NamedTuple):
     """Rows that are gathered ahead of a static batch, and copied to it."""
 
-    # Those of the staged batch, and what is gathered of them.
+    # Ids of the staged batch, and a copy without those behind the end of an epoch.
     ids: torch.Tensor
-    known: torch.Tensor
+    wanted: torch.Tensor
     rows: torch.Tensor
 
 

@@ -21,7 +21,7 @@ from pygsampler._loader.assignable_options import (
     library_class,
     marks,
 )
-from pygsampler._loader.cache_tuner import CacheTuner
+from pygsampler._loader.cache_tuner import CacheTuner, checked_rows
 from pygsampler._loader.epoch_state import EpochState
 from pygsampler._loader.explanation import explain_loader
 from pygsampler._loader.feature_fetcher import FeatureFetcher
@@ -273,6 +273,7 @@ class LoaderBase(Generic[BatchT]):
         rows = None
         if self._cache_tuner is not None and isinstance(state, Mapping):
             rows = state.get("cache")
+            rows = None if rows is None else checked_rows(rows)
         self._epochs.load_state_dict(state, self._shards, self.static)
         if depth is not None and self._tuner is not None and not self.sampler._changes:
             self._tuner.resume(depth)

@@ -144,7 +144,7 @@ def _on_gpu(
     reader = ReadAhead(fetcher, index, run.stats) if fetcher else None
     cacher = run.cache_tuner
     if reader is not None and cacher is not None and cacher.is_due(0):
-        reader.give_caches(cacher, graph, run.epoch)
+        reader.give_caches(cacher, graph, run.epoch, 0)
     batches = _submitted(run, source, draws, sampler, graph, index, reader)
     yield from _count_on_gpu(run, batches, _hand(draws, reader), reader=reader, graph=graph)
     if run.tuner is not None and not sampler._changes:
@@ -290,12 +290,15 @@ def _count_on_gpu(
             stats.had()
             stats.edges += (counts or batch).num_edges
             result = hand(batch)
-            run.handed += 1
             stats.batches += 1
+            stats.have_rows()
             if reader is not None:
-                if cacher is not None and run.handed >= enough and cacher.is_due(run.handed):
-                    reader.give_caches(cacher, graph, run.epoch)
+                count = run.handed + 1
+                if cacher is not None and count >= enough and cacher.is_due(count):
+                    reader.give_caches(cacher, graph, run.epoch, count)
                 reader.begin()
+            # Behind what an interrupt may end: who resumes gets the batch.
+            run.handed += 1
             stats.hand()
             yield result
             stats.ask()

@@ -37,7 +37,7 @@ class Upcoming(Generic[T]):
 
     # Returns it, or None: it is not there, or its job has failed, which is raised at its place.
     find: Callable[[], T | None]
-    # Says whether its job is begun.
+    # Says whether its job was begun before the result at hand was asked for, and has not failed.
     is_pending: Callable[[], bool]
 
     def __init__(self) -> None:
@@ -128,12 +128,17 @@ def prefetch_in_order(
             return None
         try:
             return head.result()
-        except Exception:
+        except Exception as error:
+            # Raised when the consumer arrives there.
+            first[0] = error
             return None
 
+    def is_pending() -> bool:
+        # Without a low mark each job is begun when the one before it is taken.
+        return pacer.low > 0 and bool(first) and not isinstance(first[0], Exception)
+
     if upcoming is not None:
-        upcoming.find = find
-        upcoming.is_pending = lambda: bool(first) and not isinstance(first[0], Exception)
+        upcoming.find, upcoming.is_pending = find, is_pending
     # Of `last`, how many are known to be done, and when to look at more of them.
     ready, look = 0, perf_counter() + LOOK
     try:
@@ -256,7 +261,7 @@ def prefetch_groups(
 
     def is_pending() -> bool:
         head = ready[0] if ready else waiting[0] if waiting else None
-        return head is not None and not isinstance(head, Exception)
+        return pacer.low > 0 and head is not None and not isinstance(head, Exception)
 
     if upcoming is not None:
         upcoming.find, upcoming.is_pending = find, is_pending

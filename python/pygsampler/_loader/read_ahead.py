@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from time import sleep
+import logging
+import os
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -12,6 +14,8 @@ from pygsampler._features.gather import gather_on_device
 from pygsampler._loader.prefetch import Upcoming
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pygsampler._features.features import Features
     from pygsampler._features.gather import GatherPart
     from pygsampler._graph.graph import Graph
@@ -23,19 +27,27 @@ __all__ = ["ReadAhead", "writes_of"]
 
 # Seconds between two looks at a batch that is not sampled yet.
 LOOK = 20e-6
+# So many batches in a row whose features were written to end the reading ahead.
+MOST_STALE = 3
+
+_log = logging.getLogger("pygsampler")
+# The stream of each device: torch keeps memory for each stream that has had some.
+_streams: dict[int, Any] = {}
+
+_Rooms = list[tuple["Features", torch.Tensor, "GatherPart"]]
 
 
 class ReadAhead:
     """Reads the rows of the batch that comes next while training goes on, in a stream of its own.
 
-    That is done for features outside of the GPU's memory: page-locked on the host, with a cache or
-    without, or shared by GPUs. Rows of the GPU's own memory are read where a batch is handed over,
-    in torch's current stream, and so are all of a batch that was not there in time.
+    Rows that are read ahead are those of features outside of the GPU's memory: page-locked on the
+    host, with a cache or without, or shared by GPUs. Rows of the GPU's own memory are read where a
+    batch is handed over, in torch's current stream, and so are all of a batch that was not there in
+    time.
 
     A read begins when the device has done all that torch's current stream has by then: the steps
-    before. So its rows lie in memory of that stream, which gives it to others in its order, and no
-    more than two batches have rows at a time. It takes few blocks, which go before those of
-    training, since the link is to have work at all times.
+    before. So its rows lie in memory of that stream, which gives it to others in its order. Copies
+    take few blocks, which go before those of training, since the link is to have work at all times.
 
     Source: TurboGNN, the third stage of its pipeline, which reads features during training.
     """
@@ -43,99 +55,130 @@ class ReadAhead:
     def __init__(self, fetcher: FeatureFetcher, device: int, meter: EpochStats) -> None:
         self.upcoming: Upcoming[Any] = Upcoming()
         self._fetcher, self._device, self._meter = fetcher, device, meter
-        self._far = fetcher.external_tables()
-        self._stream: Any = None
+        # Empty once reading ahead has ended.
+        self._external = fetcher.external_tables()
+        self._process = os.getpid()
         # An event where the last batch was asked for; None: nothing is read ahead yet.
         self._asked: Any = None
         self._ahead: _Read | None = None
+        # The number of the object that was fetched last, which a sampler may return again.
+        self._last = 0
+        self._num_stale = 0
 
-    def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int) -> None:
+    def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> None:
         """Gives features caches while nothing is read ahead; the next batch is read by them."""
-        if self._ahead is None and self._fetcher.give_caches(
-            tuner, graph, epoch, self._meter.batches
-        ):
-            self._far = self._fetcher.external_tables()
+        if self._fetcher.give_caches(tuner, graph, epoch, batches):
+            self._external = self._fetcher.external_tables()
 
     def begin(self) -> None:
         """Begins to read for the upcoming batch, if that is sampled in time.
 
-        Where that fails, as for want of memory, the batch is read when it is fetched.
+        A batch for which that fails, as for want of memory, is read when it is fetched, and so are
+        those after it.
         """
-        if self._asked is None:
+        if self._asked is None or not self._external:
             return
+        try:
+            sampled = self._find()
+            if sampled is not None and id(sampled) != self._last:
+                self._begin(sampled)
+        except Exception as error:
+            self.close()
+            self._external = []
+            _log.info("features: rows are not read ahead any more in this epoch: %s", error)
+
+    def _find(self) -> Any:
+        """Returns the upcoming batch; a host that is ahead of the device waits for it."""
         sampled = self.upcoming.find()
+        if sampled is not None or not self.upcoming.is_pending():
+            return sampled
+        start = perf_counter()
         while sampled is None and self.upcoming.is_pending() and not self._asked.query():
             # The device has not come to the batch at hand, whose step can still wait.
             sleep(LOOK)
             sampled = self.upcoming.find()
-        if sampled is None:
-            return
-        try:
-            self._begin(sampled)
-        except Exception:
-            self.close()
+        self._meter.waited(start, perf_counter())
+        return sampled
 
     def _begin(self, sampled: Any) -> None:
-        if self._stream is None:
-            self._stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
-        current = torch.cuda.current_stream(self._device)
-        batch, writes = as_torch(sampled), writes_of(self._far)
+        device = self._device
+        stream = _streams.get(device)
+        if stream is None:
+            stream = torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
+            _streams[device] = stream
+        current = torch.cuda.current_stream(device)
+        batch, writes = as_torch(sampled), writes_of(self._external)
         rooms = self._fetcher.attach_on_device(batch)
         # Set before the launch, which may be interrupted behind what it has put into the stream.
-        self._ahead = _Read(sampled, batch, rooms, current, writes)
-        self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
+        self._ahead = _Read(sampled, batch, rooms, current, stream, writes)
+        stream.wait_stream(current)
+        with torch.cuda.stream(stream):
             span = self._meter.reading()
-            far = [part for features, _, part in rooms if features._is_external]
-            gather_on_device(self._device, far, concurrent=True)
+            self._gather([room for room in rooms if room[0]._is_external], concurrent=True)
             if span is not None:
-                span.record(self._stream)
+                self._meter.read(*span)
 
     def fetch(self, sampled: Any) -> MiniBatch:
         """Returns the loader's batch, whose rows are there for torch's current stream."""
-        read, self._ahead = self._ahead, None
+        read = self._ahead
         self._record_request()
+        self._last = id(sampled)
         if read is None or read.sampled is not sampled:
+            self.close()
             batch: MiniBatch = as_torch(sampled)
-            rooms = self._fetcher.attach_on_device(batch)
-            gather_on_device(self._device, [part for _, _, part in rooms])
+            self._gather(self._fetcher.attach_on_device(batch))
             return batch
         current = torch.cuda.current_stream(self._device)
-        current.wait_stream(self._stream)
-        if current != read.stream:
+        current.wait_stream(read.stream)
+        if current != read.current:
             for _, rows, _ in read.rooms:
                 rows.record_stream(current)
+        # Only now, since an interrupt before has `close` wait for it.
+        self._ahead = None
         # Who writes between two batches sees it in the next, as if nothing had been read ahead.
-        is_stale = read.writes != writes_of(self._far)
-        parts = [part for features, _, part in read.rooms if is_stale or not features._is_external]
-        gather_on_device(self._device, parts)
+        is_stale = read.writes != writes_of(self._external)
+        self._num_stale = self._num_stale + 1 if is_stale else 0
+        if self._num_stale >= MOST_STALE:
+            self._external = []
+        self._gather([room for room in read.rooms if is_stale or not room[0]._is_external])
         return read.batch
+
+    def _gather(self, rooms: _Rooms, *, concurrent: bool = False) -> None:
+        """Puts the reading of rows into torch's current stream, and counts them."""
+        gather_on_device(self._device, [part for _, _, part in rooms], concurrent=concurrent)
+        for features, _, part in rooms:
+            features._count(part.ids.length)
 
     def _record_request(self) -> None:
         """Notes where the device is through with all steps before."""
         if self._asked is None:
             # Torch may use the device only once the first batch has rows.
-            if not self._far or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            if not self._external or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 return
             self._asked = torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._asked.record(torch.cuda.current_stream(self._device))
 
     def close(self) -> None:
-        """Has the rows that are on their way stay until they are there."""
-        read, self._ahead = self._ahead, None
-        if read is not None:
-            read.stream.wait_stream(self._stream)
+        """Keeps memory that rows are on their way to from being used again before they are there.
+
+        In a forked process there is no device, and nothing to do.
+        """
+        read = self._ahead
+        if read is not None and os.getpid() == self._process:
+            read.current.wait_stream(read.stream)
+        self._ahead = None
 
 
 class _Read(NamedTuple):
     sampled: Any
     batch: MiniBatch
-    rooms: list[tuple[Features, torch.Tensor, GatherPart]]
-    # The stream that the rooms are of.
+    rooms: _Rooms
+    # The stream that the rooms are of, and the one that reads.
+    current: Any
     stream: Any
     writes: list[tuple[int, int]]
 
 
-def writes_of(tables: list[Features]) -> list[tuple[int, int]]:
-    """Returns how often each of the features was written to."""
+def writes_of(tables: Sequence[Features]) -> list[tuple[int, int]]:
+    """Returns counts of writes, which change where one of the features was written to."""
     return [features._writes for features in tables]

@@ -65,7 +65,7 @@ class StaticEpochs:
         self._buffers: StaticBuffers | None = None
         self._sampler: PGSampler | None = None
         self._seeds: EpochSeeds | None = None
-        # What is gathered for each batch, when it is put there and ahead of that.
+        # Rows of each batch; parts that are gathered when it is put there, and ahead of that.
         self._read: list[StaticRows] = []
         self._near: list[GatherPart] = []
         self._far: list[GatherPart] = []
@@ -121,6 +121,8 @@ class StaticEpochs:
             self._make(sampler, seeds)
         self._seeds, self._epoch, self._again = seeds, epoch, again
         self._start(0)
+        if self._shards.steps:
+            self._count(is_ahead=True)
         return self._begun
 
     def ready(self, begun: int, step: int) -> None:
@@ -132,6 +134,10 @@ class StaticEpochs:
         self._wait(begun, step)
         if self._writes != writes_of(self._external_tables):
             gather_on_device(self._graph._device, self._far)
+            self._count(is_ahead=True)
+        if step + 1 < self._shards.steps:
+            # Rows of the next are read while this batch is used.
+            self._count(is_ahead=True)
         if self._links is not None:
             self._links.put(step)
 
@@ -148,8 +154,11 @@ class StaticEpochs:
         room = self._layout.shown(self.capacities)
         _log.info("static: batch %d needs more room: %s", step, room)
         assert self._seeds is not None
+        # Nothing was read ahead for a batch that does not fit.
+        self._count(is_ahead=True, times=-1)
         self._make(self._sampler, self._seeds)
         self._start(step)
+        self._count(is_ahead=True)
         if not self._buffers.wait(0):
             raise Error("static: a batch does not fit into what it needs: a fault of pygsampler")
         self._count()
@@ -159,6 +168,7 @@ class StaticEpochs:
         self._check(begun)
         buffers = self._buffers
         assert buffers is not None
+        self.note(step)
         # The slot that it goes to was read by the batch before this one.
         self._side.launch(buffers.sample)
         if self._external_tables:
@@ -178,11 +188,10 @@ class StaticEpochs:
                 _ignore(of_type, masks[kind])
         elif labels is not None:
             _ignore(labels, batch.seed_mask)
-        self.note(step)
         return batch if self._links is None else self._links.batch(batch)
 
     def note(self, step: int) -> None:
-        """Gives ``batch`` the numbers of a batch of the epoch."""
+        """Gives ``batch`` the numbers of a batch of the epoch, before it is put there."""
         known = self.batch.__dict__
         known["epoch"], known["batch"] = self._epoch, self._number(step)
         self._writes = writes_of(self._external_tables)
@@ -190,8 +199,7 @@ class StaticEpochs:
     def join(self) -> None:
         """Lets torch's current stream wait for the sampling and the reading in side streams."""
         self._side.join()
-        if self._external_tables:
-            self._reading.join()
+        self._reading.join()
 
     def batches(self, begun: int) -> Generator[Any, None, None]:
         """Yields the batches of an epoch."""
@@ -224,6 +232,8 @@ class StaticEpochs:
         assert buffers is not None
         assert seeds is not None
         self._first = step
+        # A step that failed may have left work there, which would write to what begins anew.
+        self.join()
         buffers.begin(seeds, step, self._epoch, self._number(step), self._shards.world_size)
         for _ in range(AHEAD):
             buffers.sample()
@@ -240,7 +250,7 @@ class StaticEpochs:
         is_over = buffers.is_over()
         for each in self._read:
             if each.ahead:
-                each.ahead.known.copy_(each.ahead.ids).masked_fill_(is_over, -1)
+                each.ahead.wanted.copy_(each.ahead.ids).masked_fill_(is_over, -1)
         gather_on_device(self._graph._device, self._far, concurrent=True)
 
     def _make(self, sampler: PGSampler, seeds: EpochSeeds) -> None:
@@ -259,10 +269,14 @@ class StaticEpochs:
         self._far = [each.part for each in self._read if each.ahead is not None]
         self._buffers, self._sampler = buffers, sampler
 
-    def _count(self) -> None:
-        """Counts the rows that are read for a batch: who replays a graph does not ask for them."""
+    def _count(self, *, is_ahead: bool = False, times: int = 1) -> None:
+        """Counts rows of a batch that are read, ahead or when it is put into its place.
+
+        Who replays a graph does not ask for them.
+        """
         for each in self._read:
-            each.features._count(each.part.ids.length)
+            if (each.ahead is not None) == is_ahead:
+                each.features._count(each.part.ids.length, times)
 
 
 class StaticPlan:
@@ -324,7 +338,9 @@ class SideStream:
             work()
 
     def join(self) -> None:
-        """Lets the current stream wait for it."""
+        """Lets the current stream wait for it, if it has had work."""
+        if self._stream is None:
+            return
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 

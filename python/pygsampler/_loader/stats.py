@@ -155,19 +155,27 @@ class EpochStats:
         if self.events is not None:
             self.events.had()
 
-    def reading(self) -> Any:
+    def have_rows(self) -> None:
+        """The batch has its rows; on a GPU the stream does once it is there."""
+        if self.events is not None:
+            self.events.hand()
+
+    def reading(self) -> tuple[Any, Any] | None:
         """Rows of the batch after this one begin to be read, in torch's current stream.
 
-        Returns an event for where they are there; None where nobody is to know.
+        Returns two events for ``read``, the first of which is recorded; None where nobody is to
+        know.
         """
-        if self.trace is None or self.events is None:
-            return None
-        return self.trace.reading(self.batches, self.events)
+        return None if self.trace is None or self.events is None else self.events.pair()
+
+    def read(self, start: Any, end: Any) -> None:
+        """Rows of the batch after this one have been read in torch's current stream."""
+        assert self.trace is not None
+        end.record()
+        self.trace.read(self.batches, start, end)
 
     def hand(self) -> None:
         """The batch is handed over."""
-        if self.events is not None:
-            self.events.hand()
         asked, self._asked = self._asked, None
         if asked is None:
             return

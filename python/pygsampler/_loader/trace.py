@@ -61,14 +61,9 @@ class EpochTrace:
         # A batch, and the events where the reading of its rows begins and ends on a GPU.
         self._reads: deque[tuple[int, Any, Any]] = deque(maxlen=MOST)
 
-    def reading(self, batch: int, events: CudaEvents) -> Any:
-        """Notes that a batch's rows begin to be read in torch's current stream, on the device.
-
-        Returns an event that is to be recorded where they are there.
-        """
-        start, end = events.pair()
+    def read(self, batch: int, start: Any, end: Any) -> None:
+        """Notes that a batch's rows were read ahead between two events of a GPU."""
         self._reads.append((batch, start, end))
-        return end
 
     def add(self, name: str, batch: int, start: float, end: float) -> None:
         """Something that the thread did that asks for batches."""

@@ -324,7 +324,14 @@ class StaticBuffers(EngineHandle):
 
 def copy_all(targets: list[torch.Tensor], sources: list[torch.Tensor]) -> None:
     """Copies tensors to others of their shapes, by few launches in torch's current stream."""
-    torch._foreach_copy_(targets, sources)
+    pairs: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+    for target, source in zip(targets, sources, strict=True):
+        same = pairs.setdefault(target.dtype, ([], []))
+        same[0].append(target)
+        same[1].append(source)
+    for same in pairs.values():
+        # Of several dtypes it would be a launch for each tensor.
+        torch._foreach_copy_(*same)
 
 
 class CooWriter:

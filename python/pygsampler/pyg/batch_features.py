@@ -163,7 +163,7 @@ class _EngineTensor(torch.Tensor):
                 values, _, ids = args
                 features = Features.from_tensor(values.as_subclass(torch.Tensor))
                 return read_many([(features, ids)], threads=worker_threads())[0]
-        if function.__name__ == "stack" and len(args) == 1:
+        if function.__name__ == "stack" and kwargs in (None, {}, {"dim": 0}) and _is_pair(args):
             with torch._C.DisableTorchFunctionSubclass():
                 row, col = (ends.as_subclass(torch.Tensor) for ends in args[0])
                 if _lie_together(row, col):
@@ -200,7 +200,8 @@ def read_by_engine(data: Any, out: Any) -> Any:
 def join_edges(data: Any, out: Any) -> Any:
     """Returns ``out``, or a copy whose sources and targets PyG makes an ``edge_index`` of at once.
 
-    That is where the engine has put them into one memory, and there are many.
+    Sources and targets of many edges, in one memory, become the rows of a view of that. So ``out``
+    is to be the engine's, and nobody else's.
     """
     row, col = out.row, out.col
     if not isinstance(data, Data) or "adj_t" in data or get_worker_info() is not None:
@@ -212,6 +213,11 @@ def join_edges(data: Any, out: Any) -> Any:
     out = copy.copy(out)
     out.row = row.as_subclass(_EngineTensor)
     return out
+
+
+def _is_pair(args: tuple[Any, ...]) -> bool:
+    """True for the arguments of a function of two tensors in a list."""
+    return len(args) == 1 and isinstance(args[0], (list, tuple)) and len(args[0]) == 2
 
 
 def _lie_together(sources: torch.Tensor, targets: torch.Tensor) -> bool:

@@ -226,7 +226,10 @@ class _EngineLoader:
         plain.__dict__.update(
             self.__dict__, data=data, transform=None, transform_sampler_output=None
         )
-        batch = super(_EngineLoader, plain).filter_fn(join_edges(data, out))  # type: ignore[misc]
+        # Another sampler's, or what a transform has kept, is not the batch's alone.
+        alone = ours is not None and not self.transform_sampler_output
+        joined = join_edges(data, out) if alone else out
+        batch = super(_EngineLoader, plain).filter_fn(joined)  # type: ignore[misc]
         self._rows.attach(batch, self.data, out.node, self._edge_ids(out))
         # With ``cache=True`` PyG moves ids of the CPU to the GPU, too.
         on_gpu = isinstance(out.node, torch.Tensor) and (

@@ -53,7 +53,7 @@ type Crew interface {
 }
 
 // Crewed runs work, which takes one of so many units after the other, in the caller, or
-// together with as many workers as the crew lends where there are several. Of a crew that says by Limit that it could lend
+// together with as many workers as the crew lends where there are several. If a crew says by Limit that it could lend
 // some, and has none now, workers join in as soon as it has.
 func Crewed(crew Crew, units int64, work func()) {
 	if units <= 1 {
@@ -73,7 +73,7 @@ func Crewed(crew Crew, units int64, work func()) {
 // look is how often later asks for workers: the jobs of others that have them all take some milliseconds.
 const look = 100 * time.Microsecond
 
-// later runs work in the caller, and together with workers as soon as the crew has some to lend.
+// later runs work on a goroutine, and together with workers as soon as the crew has some to lend.
 func later(crew Crew, most int, work func()) {
 	over := make(chan struct{})
 	Together(2, func(part int64) {
