@@ -10,7 +10,7 @@
 //   static_spread  copies the batch to arrays of fixed sizes, and fills up what is left of them
 //
 // The first two may run beside the training step of an earlier batch, since slots take turns: the host has
-// looked at the report of a batch before it launches what uses it. A batch that is larger than the arrays is
+// looked at the report of a batch before it launches the step on it. A batch that is larger than the arrays is
 // found by static_turn; static_spread writes nothing of it.
 //
 // What fills arrays up is harmless to whoever takes it for edges: vertices and edges that exist, and local

@@ -10,7 +10,10 @@ import pytest
 import torch
 
 from pygsampler._loader import read_ahead
+from pygsampler._loader.epoch_state import EpochRun
+from pygsampler._loader.pipeline import _count_on_gpu
 from pygsampler._loader.read_ahead import MOST_STALE, ReadAhead
+from pygsampler._loader.stats import EpochStats
 
 
 class Device:
@@ -226,3 +229,23 @@ def test_an_object_that_comes_again_is_read_at_its_turn(device: Device, reader: 
     reader.upcoming.find = lambda: batch
     reader.begin()
     assert device.log == [("current", "near 1", "far 1")]
+
+
+def test_a_batch_that_an_interrupt_ends_is_not_counted_as_handed_over() -> None:
+    run = EpochRun(0, 1, SimpleNamespace(steps=3), False)  # type: ignore[arg-type]
+    run.stats = EpochStats()
+
+    class Reader:
+        def begin(self) -> None:
+            raise KeyboardInterrupt
+
+        def close(self) -> None:
+            closed.append(run.handed)
+
+    closed: list[int] = []
+    batches = (SimpleNamespace(num_edges=5) for _ in range(3))
+    reader: Any = Reader()
+    with pytest.raises(KeyboardInterrupt):
+        next(_count_on_gpu(run, batches, lambda batch: batch, reader=reader))
+    # Who resumes gets it, and what it has begun is over.
+    assert run.handed == 0 and closed == [0]
