@@ -16,7 +16,7 @@ from tests.cuda.conftest import torch_on_cuda
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler._loader import cache_tuner  # noqa: E402
-from pygsampler._loader.read_ahead import MOST_STALE, ReadAhead  # noqa: E402
+from pygsampler._loader.read_ahead import MOST_STALE, ReadAhead, Trial  # noqa: E402
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling, capture  # noqa: E402
 
 NODES, WIDTH = 4000, 24
@@ -37,6 +37,12 @@ def gpu(cuda: None) -> Iterator[None]:
     torch_on_cuda()
     yield
     torch.cuda.synchronize()
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are read ahead whatever is measured."""
+    monkeypatch.setattr(Trial, "step", lambda *_: True)
 
 
 @pytest.fixture
@@ -289,3 +295,19 @@ def test_a_cache_of_what_is_left(graph: pgs.Graph, how: str, monkeypatch: Any) -
             assert told["hits"] == told["rows"] > 0
     assert "4000 of 4000 rows of 'x' (100%)" in loader.explain()
     assert loop is None or loop.captured
+
+
+def test_a_loop_is_measured_with_and_without(graph: pgs.Graph, monkeypatch: Any) -> None:
+    monkeypatch.undo()
+    x = torch.randn(NODES, WIDTH)
+    features = pgs.Features.from_tensor(x).pin()
+    options = {**OPTIONS, "batch_size": 40, "features": {"x": features}}
+    loader = DataLoader(graph.to("cuda"), SEEDS, [4, 3], **options)
+    assert len(loader) == 50 and "over the link" not in loader.explain()
+    for _ in range(2):
+        for batch in loader:
+            torch.cuda._sleep(500_000)
+            assert torch.equal(batch.x.cpu(), x[batch.input_nodes.cpu()])
+    times = loader._fetcher.step_times
+    assert times is not None and times.without > 0 < times.ahead
+    assert "rows over the link: read" in loader.explain()

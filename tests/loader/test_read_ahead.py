@@ -12,7 +12,7 @@ import torch
 from pygsampler._loader import read_ahead
 from pygsampler._loader.epoch_state import EpochRun
 from pygsampler._loader.pipeline import _count_on_gpu
-from pygsampler._loader.read_ahead import MOST_STALE, ReadAhead
+from pygsampler._loader.read_ahead import MOST_STALE, START, WINDOW, ReadAhead, Trial
 from pygsampler._loader.stats import EpochStats
 
 
@@ -31,6 +31,7 @@ class Device:
         monkeypatch.setattr(torch.cuda, "Event", lambda: self)
         monkeypatch.setattr(read_ahead, "gather_on_device", self.gather)
         monkeypatch.setattr(read_ahead, "_streams", {})
+        monkeypatch.setattr(Trial, "step", lambda *_: True)
 
     def record(self, stream: Stream) -> None:
         """As an event of the current stream."""
@@ -83,6 +84,8 @@ class Table:
 
 class Fetcher:
     """Has a table on the device and one on the host."""
+
+    step_times: Any = None
 
     def __init__(self) -> None:
         self.near, self.far = Table(False), Table(True)
@@ -249,3 +252,34 @@ def test_a_batch_that_an_interrupt_ends_is_not_counted_as_handed_over() -> None:
         next(_count_on_gpu(run, batches, lambda batch: batch, reader=reader))
     # Who resumes gets it, and what it has begun is over.
     assert run.handed == 0 and closed == [0]
+
+
+@pytest.mark.parametrize(("without", "ahead", "choice"), [(10, 9, True), (10, 9.9, False)])
+def test_the_faster_way_is_chosen(
+    monkeypatch: pytest.MonkeyPatch, without: float, ahead: float, choice: bool
+) -> None:
+    class Clock:
+        """An event of a device that is five steps behind the host."""
+
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self, stream: Any) -> None:
+            self.step = step
+
+        def query(self) -> bool:
+            return step >= self.step + 5
+
+        def elapsed_time(self, other: Any) -> float:
+            return WINDOW * (without if self.step == START else ahead)
+
+    monkeypatch.setattr(torch.cuda, "Event", Clock)
+    fetcher: Any = Fetcher()
+    trial, stream, found = Trial(fetcher), Stream(None, "current"), []  # type: ignore[arg-type, var-annotated]
+    for step in range(START + 2 * WINDOW + 20):  # noqa: B007
+        found.append(trial.step(stream))  # type: ignore[arg-type]
+    on, decided = START + WINDOW, START + 2 * WINDOW + 5
+    assert found == [False] * on + [True] * (decided - on) + [choice] * (len(found) - decided)
+    assert fetcher.step_times == (without, ahead)
+    # The next epoch knows.
+    assert Trial(fetcher).step(stream) is choice  # type: ignore[arg-type]

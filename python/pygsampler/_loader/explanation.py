@@ -10,6 +10,7 @@ from pygsampler._loader.summary import size_text
 
 if TYPE_CHECKING:
     from pygsampler._loader.cache_tuner import CacheTuner
+    from pygsampler._loader.feature_fetcher import StepTimes
     from pygsampler._loader.prefetch_tuner import PrefetchTuner
 
 __all__ = ["explain_loader"]
@@ -31,6 +32,7 @@ def explain_loader(
     tuner: PrefetchTuner | None,
     cache: CacheTuner | None,
     tables: Mapping[str, Any],
+    step_times: StepTimes | None,
     is_static: bool,
     is_steady: bool,
 ) -> str:
@@ -50,6 +52,12 @@ def explain_loader(
         lines += _depth(tuner)
     if cache is not None:
         lines += _caches(cache, tables, device)
+    if step_times is not None:
+        way = "read ahead" if step_times.is_faster else "read when a batch is handed over"
+        lines.append(
+            f"rows over the link: {way}, since a step took {step_times.ahead:.3g} ms with reading "
+            f"ahead and {step_times.without:.3g} ms without"
+        )
     lines += _waiting(stats, device, tuner)
     return "\n".join(lines)
 

@@ -39,6 +39,7 @@ class HeteroFeatureFetcher(FeatureFetcher):
     def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
         self._device = graph._device
         self._caches = []
+        self.step_times = None
         nodes = graph.num_nodes
         edges = {kind: of._rows()[0].number for kind, of in graph._relations().items()}
         check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)

@@ -343,6 +343,7 @@ class LoaderBase(Generic[BatchT]):
             tuner=self._tuner,
             cache=self._cache_tuner,
             tables=dict(self._fetcher.tables()),
+            step_times=self._fetcher.step_times,
             is_static=self.static,
             is_steady=self.sampler._changes,
         )

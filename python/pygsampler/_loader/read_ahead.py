@@ -11,6 +11,7 @@ import torch
 
 from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._features.gather import gather_on_device
+from pygsampler._loader.feature_fetcher import StepTimes
 from pygsampler._loader.prefetch import Upcoming
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from pygsampler._loader.feature_fetcher import FeatureFetcher
     from pygsampler._loader.stats import EpochStats
 
-__all__ = ["ReadAhead", "writes_of"]
+__all__ = ["ReadAhead", "Trial", "writes_of"]
 
+# Steps before a loop is measured, and of each of two windows: without reading ahead, and with it.
+START, WINDOW = 8, 16
 # Seconds between two looks at a batch that is not sampled yet.
 LOOK = 20e-6
 # So many batches in a row whose features were written to end the reading ahead.
@@ -49,6 +52,9 @@ class ReadAhead:
     before. So its rows lie in memory of that stream, which gives it to others in its order. Copies
     take few blocks, which go before those of training, since the link is to have work at all times.
 
+    While the link is busy, kernels that the host launches start later, so steps of many small
+    kernels gain nothing, or lose. ``Trial`` measures which holds for a loop.
+
     Source: TurboGNN, the third stage of its pipeline, which reads features during training.
     """
 
@@ -64,11 +70,14 @@ class ReadAhead:
         # The number of the object that was fetched last, which a sampler may return again.
         self._last = 0
         self._num_stale = 0
+        self._trial = Trial(fetcher)
 
     def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> None:
         """Gives features caches while nothing is read ahead; the next batch is read by them."""
         if self._fetcher.give_caches(tuner, graph, epoch, batches):
             self._external = self._fetcher.external_tables()
+            # Less comes over the link now.
+            self._fetcher.step_times, self._trial = None, Trial(self._fetcher)
 
     def begin(self) -> None:
         """Begins to read for the upcoming batch, if that is sampled in time.
@@ -79,6 +88,8 @@ class ReadAhead:
         if self._asked is None or not self._external:
             return
         try:
+            if not self._trial.step(torch.cuda.current_stream(self._device)):
+                return
             sampled = self._find()
             if sampled is not None and id(sampled) != self._last:
                 self._begin(sampled)
@@ -167,6 +178,36 @@ class ReadAhead:
         if read is not None and os.getpid() == self._process:
             read.current.wait_stream(read.stream)
         self._ahead = None
+
+
+class Trial:
+    """Measures steps of a loop without reading ahead and with it, and chooses the faster way.
+
+    The choice holds for later epochs of the loader, too.
+    """
+
+    def __init__(self, fetcher: FeatureFetcher) -> None:
+        self._fetcher = fetcher
+        self._steps = 0
+        # Events of the stream of training where the windows begin and end.
+        self._events: list[Any] = []
+
+    def step(self, stream: torch.cuda.Stream) -> bool:
+        """Returns whether to read ahead for the batch after the one that is handed over now."""
+        known = self._fetcher.step_times
+        if known is not None:
+            return known.is_faster
+        step, self._steps = self._steps, self._steps + 1
+        if step >= START and (step - START) % WINDOW == 0 and len(self._events) < 3:
+            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            event.record(stream)
+            self._events.append(event)
+        if len(self._events) == 3 and self._events[2].query():
+            first, second, third = self._events
+            without, ahead = first.elapsed_time(second), second.elapsed_time(third)
+            self._fetcher.step_times = StepTimes(without / WINDOW, ahead / WINDOW)
+            return self._fetcher.step_times.is_faster
+        return len(self._events) > 1
 
 
 class _Read(NamedTuple):
