@@ -71,10 +71,11 @@ class DataLoader(LoaderBase[BatchT]):
         Drop batches that are not full, the same number on all ranks.
     prefetch : int, (int, int) or "auto"
         Batches sampled ahead while the consumer works on one; 0 samples a batch only when it is
-        asked for. On the CPU, from 2 on each batch is sampled by one core and several batches
-        run at once; on a GPU at most 8 are in flight, with 4 to 12 bytes for each node of the
-        graph to work with, and from 4 on they are started in groups of half as many. Memory is
-        that of ``prefetch + 1`` batches, on a GPU with those of their groups that were dropped.
+        asked for. On the CPU, from 2 on several batches run at once, each on one core, or on as
+        many as there are threads for each; on a GPU at most 8 are in flight, with 4 to 12 bytes for
+        each node of the graph to work with, and from 4 on they are started in groups of half as
+        many. Memory is that of ``prefetch + 1`` batches, on a GPU with those of their groups that
+        were dropped.
         A pair is (low, high): once ``high`` batches are ahead no more are begun until ``low`` are
         left, fewer than ``high``; then as many as there is room for are, on a GPU by one call. For
         a number the low mark is one less: a batch is begun for each that is taken. On a GPU, where
