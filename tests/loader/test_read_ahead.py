@@ -271,15 +271,16 @@ def test_the_faster_way_is_chosen(
             return step >= self.step + 5
 
         def elapsed_time(self, other: Any) -> float:
-            return WINDOW * (without if self.step == START else ahead)
+            return WINDOW * (ahead if self.step == START else without)
 
     monkeypatch.setattr(torch.cuda, "Event", Clock)
     fetcher: Any = Fetcher()
     trial, stream, found = Trial(fetcher), Stream(None, "current"), []  # type: ignore[arg-type, var-annotated]
     for step in range(START + 2 * WINDOW + 20):  # noqa: B007
         found.append(trial.step(stream))  # type: ignore[arg-type]
-    on, decided = START + WINDOW, START + 2 * WINDOW + 5
-    assert found == [False] * on + [True] * (decided - on) + [choice] * (len(found) - decided)
+    decided = START + 2 * WINDOW + 5
+    expected = [False] * START + [True] * WINDOW + [False] * (WINDOW + 5)
+    assert found == expected + [choice] * (len(found) - decided)
     assert fetcher.step_times == (without, ahead)
     # The next epoch knows.
     assert Trial(fetcher).step(stream) is choice  # type: ignore[arg-type]

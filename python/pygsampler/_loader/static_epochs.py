@@ -246,7 +246,7 @@ class StaticEpochs:
         buffers = self._buffers
         assert buffers is not None
         buffers.fill()
-        # What fills up is read, too, but not a batch that nobody takes.
+        # Rows of padding are read, too, but no batch behind the end.
         is_over = buffers.is_over()
         for each in self._read:
             if each.ahead:
