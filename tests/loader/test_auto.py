@@ -30,6 +30,7 @@ from tests.loader.test_data_loader_emulated import PRELUDE
 from tests.loader.test_prefetch import Desk
 from tests.loader.test_stats import Slow, content
 from tests.support.static_scripts import PRELUDE as STATIC
+from tests.support.static_scripts import ROWS
 
 NODES = 2000
 SEEDS = torch.arange(1200)
@@ -370,16 +371,7 @@ def test_caches_share_what_is_free_by_their_bytes() -> None:
 def test_a_cache_is_chosen_once_and_changes_no_rows(emulator: Path) -> None:
     code = """
 import json, pickle
-from pygsampler._features import features
-from pygsampler._features.features import Features
 from pygsampler._loader import cache_tuner
-
-def empty(self, count, place):
-    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
-
-Features._empty = empty
-as_ids = features.as_ids
-features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
 free = [12_000 + 4 * 2000 + 10_000_000 // 10]
 cache_tuner.memory_of = lambda device: (free[0], 10_000_000)
 cache_tuner.LEAST = 0
@@ -450,20 +442,12 @@ for size, room, table, want in (
     assert loader._cache_tuner.is_done
     assert ('cache: "auto" is none' in loader.explain()) == (want != 1000)
 """
-    assert run_with_driver(emulator, PRELUDE + code) == ""
+    assert run_with_driver(emulator, PRELUDE + ROWS + code) == ""
 
 
 def test_a_cache_of_static_batches_is_chosen_after_an_epoch(emulator: Path) -> None:
     code = """
-from pygsampler._features import features
 from pygsampler._loader import cache_tuner
-
-def empty(self, count, place):
-    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
-
-Features._empty = empty
-as_ids = features.as_ids
-features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
 cache_tuner.memory_of = lambda device: (10_000_000, 10_000_000)
 cache_tuner.LEAST = 0
 graph, x = make_graph().to("cuda"), torch.randn(1000, 4)
@@ -481,7 +465,7 @@ for epoch in range(3):
     told = fixed.stats()["features"]["x"]
     assert told.get("hits", 0) == (told["rows"] if epoch else 0)
 """
-    assert run_with_driver(emulator, STATIC + code) == ""
+    assert run_with_driver(emulator, STATIC + ROWS + code) == ""
 
 
 def test_what_is_no_choice_of_a_cache(graph: pgs.Graph) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.gpu import run_with_driver
 from tests.support.partners import partner
-from tests.support.static_scripts import PRELUDE, REPLAYS
+from tests.support.static_scripts import PRELUDE, REPLAYS, ROWS
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -165,14 +165,6 @@ with pytest.raises(ValueError, match="with a fanout of -1, which has no bound, g
 def test_rows_of_static_batches_are_counted(emulator: Path) -> None:
     """Those that are read, of each batch; and features that are refused stay refused."""
     code = """
-from pygsampler._features import features
-
-def empty(self, count, place):
-    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
-
-Features._empty = empty
-as_ids = features.as_ids
-features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
 graph, x = make_graph().to("cuda"), torch.randn(1000, 4)
 options = dict(batch_size=64, shuffle=True, seed=3)
 for policy in (None, "degree", "exact"):
@@ -202,7 +194,7 @@ for _ in range(2):
     with pytest.raises(ValueError, match="a cache that does not change while it is read"):
         next(iter(fixed))
 """
-    run_with_driver(emulator, PRELUDE + code)
+    run_with_driver(emulator, PRELUDE + ROWS + code)
 
 
 def test_layers_of_pyg_ignore_what_fills_up(emulator: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import run_with_driver
-from tests.support.static_scripts import PRELUDE, TYPED
+from tests.support.static_scripts import PRELUDE, ROWS, TYPED
 
 PRELUDE += (
     TYPED
@@ -189,13 +189,6 @@ for replace, disjoint in ((False, False), (True, True)):
 def test_rows_and_layers(emulator: Path) -> None:
     """Features, labels and features of edges by type; sums are those without the rest."""
     code = """
-def empty(self, count, place):
-    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
-
-from pygsampler._features import features
-Features._empty = empty
-as_ids = features.as_ids
-features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
 graph = typed_graph().to("cuda")
 x = {kind: torch.randn(n, 4) for kind, n in COUNTS.items()}
 y = {"a": torch.randint(0, 5, (300,)), "b": torch.rand(200)}
@@ -226,7 +219,7 @@ for expected, batch in zip(eager, fixed, strict=True):
     assert torch.equal(summed[0][:len(summed[1])], summed[1])
 assert fixed.stats()["features"]["x['a']"]["reads"] == len(eager)
 """
-    run_with_driver(emulator, PRELUDE + code)
+    run_with_driver(emulator, PRELUDE + ROWS + code)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

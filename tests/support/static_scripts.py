@@ -119,6 +119,19 @@ seed_edges.to_device = lambda values, index: values.clone()
 edge_seeds.to_device = copied
 """
 
+# And those that read rows of features, static batches or not.
+ROWS = """
+from pygsampler._features import features
+from pygsampler._features.features import Features
+
+def empty(self, count, place):
+    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
+
+Features._empty = empty
+as_ids = features.as_ids
+features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
+"""
+
 # What lets steps be captured: a replay is a call.
 REPLAYS = """
 import contextlib

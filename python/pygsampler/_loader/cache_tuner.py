@@ -64,9 +64,12 @@ class CacheTuner:
         self.rows = counts
         self.choice, self.is_done = None, False
 
-    def is_due(self, batches: int) -> bool:
-        """Says whether to choose after so many batches, or to take what was chosen before."""
-        return not self.is_done and (self.rows is not None or batches > 0)
+    def is_due(self, batches: int, steps: int) -> bool:
+        """Says whether to choose after so many batches, or to take what was chosen before.
+
+        Epochs of fewer ``steps`` than are measured choose at their end.
+        """
+        return not self.is_done and (self.rows is not None or batches >= min(MEASURED, steps) > 0)
 
     def caches(
         self,
@@ -89,18 +92,19 @@ class CacheTuner:
             fitting = {name: min(self.rows.get(name, 0), most) for name, most in fitting.items()}
         self.rows = fitting
         made = {}
-        for name, table in tables.items():
-            if count := min(self.rows.get(name, 0), len(table)):
-                cached = table._with_cache(CacheOptions.checked(count, None, "degree", None))
-                assert cached._cache is not None
-                try:
-                    cached._cache.fill(graph)
-                except (CudaError, torch.cuda.OutOfMemoryError) as error:
-                    if isinstance(error, CudaError) and not is_out_of_memory(error):
-                        raise
-                    _log.warning("cache: %r has none: %s", name, error)
-                    continue
-                made[name] = cached
+        for name, count in fitting.items():
+            if not count:
+                continue
+            plan = CacheOptions.checked(count, None, "degree", None)
+            cached = made[name] = tables[name]._with_cache(plan)
+            assert cached._cache is not None
+            try:
+                cached._cache.fill(graph)
+            except (CudaError, torch.cuda.OutOfMemoryError) as error:
+                if isinstance(error, CudaError) and not is_out_of_memory(error):
+                    raise
+                _log.warning("cache: %r has none: %s", name, error)
+                del made[name]
         return made
 
 

@@ -10,7 +10,7 @@ from pygsampler._loader.summary import size_text
 
 if TYPE_CHECKING:
     from pygsampler._loader.cache_tuner import CacheTuner
-    from pygsampler._loader.feature_fetcher import StepTimes
+    from pygsampler._loader.cuda_events import StepTimes
     from pygsampler._loader.prefetch_tuner import PrefetchTuner
 
 __all__ = ["explain_loader"]

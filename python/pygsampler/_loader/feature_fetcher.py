@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
     from pygsampler._graph.graph import Graph
     from pygsampler._loader.cache_tuner import CacheTuner
+    from pygsampler._loader.cuda_events import StepTimes
 
 __all__ = ["FeatureFetcher"]
 
-# What reading ahead is to bring, as a part of a step: less is noise.
-GAIN = 0.02
 # What labels are called in a batch.
 LABELS = "y"
 
@@ -243,18 +242,6 @@ class FeatureFetcher:
                     f"edge_features[{name!r}]: expected a row for each edge id up to {most}, "
                     f"got {len(features)}"
                 )
-
-
-class StepTimes(NamedTuple):
-    """Milliseconds of a step, without reading rows ahead and with it."""
-
-    without: float
-    ahead: float
-
-    @property
-    def is_faster(self) -> bool:
-        """True if reading ahead saves a part of a step that is no noise."""
-        return self.ahead < (1 - GAIN) * self.without
 
 
 class StaticRows(NamedTuple):

@@ -13,7 +13,6 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._batch.minibatch import as_torch
 from pygsampler._engine.library import get_num_threads
-from pygsampler._loader.cache_tuner import MEASURED
 from pygsampler._loader.cuda_events import CudaEvents
 from pygsampler._loader.prefetch import prefetch_groups, prefetch_in_order
 from pygsampler._loader.read_ahead import ReadAhead
@@ -73,12 +72,7 @@ def begin_static(
         return _sampled(run.uncounted(run.epoch), source, sampler, graph, index)
 
     epochs = static.epochs
-    cacher, count = run.cache_tuner, epochs.num_started * run.shard.steps
-    if (
-        cacher is not None
-        and cacher.is_due(count)
-        and fetcher.give_caches(cacher, graph, run.epoch, count)
-    ):
+    if _give_caches(run, fetcher, graph, epochs.num_started * run.shard.steps):
         # Addresses of rows are part of the memory of batches.
         epochs.renew()
     return epochs, epochs.begin(sampler, seeds, run.epoch, sampled, again, run.draws)
@@ -142,9 +136,8 @@ def _on_gpu(
     _fill_caches(run, source, sampler, graph, fetcher, index)
     draws = source.begin(run, index)
     reader = ReadAhead(fetcher, index, run.stats) if fetcher else None
-    cacher = run.cache_tuner
-    if reader is not None and cacher is not None and cacher.is_due(0):
-        reader.give_caches(cacher, graph, run.epoch, 0)
+    if reader is not None:
+        _give_caches(run, reader, graph, 0)
     batches = _submitted(run, source, draws, sampler, graph, index, reader)
     yield from _count_on_gpu(run, batches, _hand(draws, reader), reader=reader, graph=graph)
     if run.tuner is not None and not sampler._changes:
@@ -180,6 +173,16 @@ def _fill_caches(
             lambda epoch: _sampled(run.uncounted(epoch), source, sampler, graph, index),
             run.shard.shards.steps,
         )
+
+
+def _give_caches(
+    run: EpochRun, target: FeatureFetcher | ReadAhead, graph: Any, batches: int
+) -> bool:
+    """Gives features the caches that are due after so many batches; returns whether it did."""
+    tuner = run.cache_tuner
+    if tuner is None or not tuner.is_due(batches, run.shard.steps):
+        return False
+    return target.give_caches(tuner, graph, run.epoch, batches)
 
 
 def _sampled(
@@ -230,8 +233,8 @@ def _submitted(
     start = None
     if source.fills_caches and size > 1:
         start = sampler.group_launcher(graph, epoch=run.epoch, form="torch")
-    told: dict[str, Any] = {"steady": sampler._changes, "meter": stats}
-    told["upcoming"] = None if reader is None else reader.upcoming
+    upcoming = None if reader is None else reader.upcoming
+    told: dict[str, Any] = {"steady": sampler._changes, "meter": stats, "upcoming": upcoming}
     if start is None:
         return prefetch_in_order(submit, steps, depth, low=low, **told)
 
@@ -280,10 +283,8 @@ def _count_on_gpu(
     ``counts`` knows how many edges a batch has, if not the batch. A ``reader`` of rows begins with
     those of the batch after it.
     """
-    stats, cacher = run.stats, run.cache_tuner
+    stats = run.stats
     assert stats is not None
-    # Short epochs choose at their end.
-    enough = min(MEASURED, run.shard.steps)
     with stats, closing(batches), nullcontext() if reader is None else closing(reader):
         stats.ask()
         for batch in batches:
@@ -293,9 +294,7 @@ def _count_on_gpu(
             stats.batches += 1
             stats.have_rows()
             if reader is not None:
-                count = run.handed + 1
-                if cacher is not None and count >= enough and cacher.is_due(count):
-                    reader.give_caches(cacher, graph, run.epoch, count)
+                _give_caches(run, reader, graph, run.handed + 1)
                 reader.begin()
             # Behind what an interrupt may end: who resumes gets the batch.
             run.handed += 1

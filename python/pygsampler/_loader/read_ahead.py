@@ -11,11 +11,11 @@ import torch
 
 from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._features.gather import gather_on_device
-from pygsampler._loader.feature_fetcher import StepTimes
-from pygsampler._loader.prefetch import Upcoming
+from pygsampler._loader.cuda_events import StepTimes
+from pygsampler._loader.prefetch import READY, Upcoming
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pygsampler._features.features import Features
     from pygsampler._features.gather import GatherPart
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pygsampler._loader.feature_fetcher import FeatureFetcher
     from pygsampler._loader.stats import EpochStats
 
-__all__ = ["ReadAhead", "Trial", "writes_of"]
+__all__ = ["ReadAhead", "SideStream", "Trial", "writes_of"]
 
 # Steps before a loop is measured, and of each of two windows: with reading ahead, and without. In
 # this order, since first steps are slower: by mistake nothing is read ahead, as in any other loop.
@@ -36,7 +36,7 @@ MOST_STALE = 3
 
 _log = logging.getLogger("pygsampler")
 # The stream of each device: torch keeps memory for each stream that has had some.
-_streams: dict[int, Any] = {}
+_streams: dict[int, SideStream] = {}
 
 _Rooms = list[tuple["Features", torch.Tensor, "GatherPart"]]
 
@@ -73,12 +73,14 @@ class ReadAhead:
         self._num_stale = 0
         self._trial = Trial(fetcher)
 
-    def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> None:
+    def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> bool:
         """Gives features caches while nothing is read ahead; the next batch is read by them."""
-        if self._fetcher.give_caches(tuner, graph, epoch, batches):
+        given = self._fetcher.give_caches(tuner, graph, epoch, batches)
+        if given:
             self._external = self._fetcher.external_tables()
             # Less comes over the link now.
             self._fetcher.step_times, self._trial = None, Trial(self._fetcher)
+        return given
 
     def begin(self) -> None:
         """Begins to read for the upcoming batch, if that is sampled in time.
@@ -109,26 +111,27 @@ class ReadAhead:
             # The device has not come to the batch at hand, whose step can still wait.
             sleep(LOOK)
             sampled = self.upcoming.find()
-        self._meter.waited(start, perf_counter())
+        now = perf_counter()
+        if now - start > READY:
+            self._meter.waited(start, now)
         return sampled
 
     def _begin(self, sampled: Any) -> None:
-        device = self._device
-        stream = _streams.get(device)
-        if stream is None:
-            stream = torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
-            _streams[device] = stream
-        current = torch.cuda.current_stream(device)
+        side = _streams.setdefault(self._device, SideStream(self._device, priority=-1))
+        current = torch.cuda.current_stream(self._device)
         batch, writes = as_torch(sampled), writes_of(self._external)
         rooms = self._fetcher.attach_on_device(batch)
-        # Set before the launch, which may be interrupted behind what it has put into the stream.
-        self._ahead = _Read(sampled, batch, rooms, current, stream, writes)
-        stream.wait_stream(current)
-        with torch.cuda.stream(stream):
+        external = [room for room in rooms if room[0]._is_external]
+
+        def read() -> None:
             span = self._meter.reading()
-            self._gather([room for room in rooms if room[0]._is_external], concurrent=True)
+            self._gather(external, concurrent=True)
             if span is not None:
                 self._meter.read(*span)
+
+        # Set before the launch, which may be interrupted behind what it has put into the stream.
+        self._ahead = _Read(sampled, batch, rooms, current, side, writes)
+        side.launch(read)
 
     def fetch(self, sampled: Any) -> MiniBatch:
         """Returns the loader's batch, whose rows are there for torch's current stream."""
@@ -141,7 +144,7 @@ class ReadAhead:
             self._gather(self._fetcher.attach_on_device(batch))
             return batch
         current = torch.cuda.current_stream(self._device)
-        current.wait_stream(read.stream)
+        read.side.join()
         if current != read.current:
             for _, rows, _ in read.rooms:
                 rows.record_stream(current)
@@ -177,8 +180,34 @@ class ReadAhead:
         """
         read = self._ahead
         if read is not None and os.getpid() == self._process:
-            read.current.wait_stream(read.stream)
+            read.side.join(read.current)
         self._ahead = None
+
+
+class SideStream:
+    """A second stream of a device, whose work waits for that of torch's current one."""
+
+    __slots__ = ("_device", "_priority", "_stream")
+
+    def __init__(self, device: int, priority: int = 0) -> None:
+        self._device, self._priority = device, priority
+        self._stream: Any = None
+
+    def launch(self, work: Callable[[], None]) -> None:
+        """Has what ``work`` launches run after all that is in the current stream now."""
+        side = self._stream
+        if side is None:
+            side = torch.cuda.Stream(self._device, self._priority)  # type: ignore[no-untyped-call]
+            self._stream = side
+        side.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(side):
+            work()
+
+    def join(self, stream: Any = None) -> None:
+        """Lets a stream, the current one by default, wait for it, if it has had work."""
+        if self._stream is not None:
+            stream = torch.cuda.current_stream(self._device) if stream is None else stream
+            stream.wait_stream(self._stream)
 
 
 class Trial:
@@ -217,7 +246,7 @@ class _Read(NamedTuple):
     rooms: _Rooms
     # The stream that the rooms are of, and the one that reads.
     current: Any
-    stream: Any
+    side: SideStream
     writes: list[tuple[int, int]]
 
 

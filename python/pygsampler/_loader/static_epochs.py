@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._features.gather import gather_on_device
-from pygsampler._loader.read_ahead import writes_of
+from pygsampler._loader.read_ahead import SideStream, writes_of
 from pygsampler._loader.static_layouts import StaticLayout
 from pygsampler._loader.static_links import padding_label
 from pygsampler._sampling.static_buffers import copy_all
@@ -316,32 +316,6 @@ class StaticPlan:
         """The sizes of each block; None before the first epoch has shown them."""
         sizes = self.epochs.capacities
         return None if sizes is None else self.layout.shown(sizes)
-
-
-class SideStream:
-    """A stream beside torch's current one on a device."""
-
-    __slots__ = ("_device", "_priority", "_stream")
-
-    def __init__(self, device: int, priority: int = 0) -> None:
-        self._device, self._priority = device, priority
-        self._stream: Any = None
-
-    def launch(self, work: Callable[[], None]) -> None:
-        """Has what ``work`` launches run after all that is in the current stream now."""
-        side = self._stream
-        if side is None:
-            side = torch.cuda.Stream(self._device, self._priority)  # type: ignore[no-untyped-call]
-            self._stream = side
-        side.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(side):
-            work()
-
-    def join(self) -> None:
-        """Lets the current stream wait for it, if it has had work."""
-        if self._stream is None:
-            return
-        torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
 def _ignore(labels: torch.Tensor, seeds: torch.Tensor) -> None:

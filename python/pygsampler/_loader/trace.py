@@ -57,7 +57,6 @@ class EpochTrace:
         self._stages: dict[int, deque[Span]] = {
             stage: deque(maxlen=MOST) for stage in (SAMPLING, GATHERING)
         }
-
         # A batch, and the events where the reading of its rows begins and ends on a GPU.
         self._reads: deque[tuple[int, Any, Any]] = deque(maxlen=MOST)
 

@@ -149,8 +149,8 @@ class BatchFeatures:
 class _EngineTensor(torch.Tensor):
     """A tensor of ``data`` of which PyG asks torch for rows, and gets them from the engine.
 
-    Idle cores of the engine read them, several rows ahead, into memory whose pages are there. Of
-    the sources of edges PyG asks to be stacked with the targets, which follow them in memory.
+    Idle cores of the engine read them, several rows ahead, into memory whose pages are there. It
+    may also have the sources of edges, which PyG stacks with the targets that follow in memory.
     """
 
     @classmethod
