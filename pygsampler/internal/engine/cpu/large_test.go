@@ -178,7 +178,13 @@ func TestSteadyStateAllocations(t *testing.T) {
 				for range 5 {
 					run()
 				}
-				counts = append(counts, testing.AllocsPerRun(10, run))
+				// The least of some measurements: how many of the crew meet in a phase, and so what
+				// the runtime allocates for goroutines that wait, is up to the scheduler.
+				least := testing.AllocsPerRun(10, run)
+				for range 4 {
+					least = min(least, testing.AllocsPerRun(10, run))
+				}
+				counts = append(counts, least)
 			}
 			if counts[0] > most || counts[1] > most || counts[1] > counts[0]+more {
 				t.Errorf("%d workers, limit %d: %v allocations a batch of 256 seeds, %v of 4096", crew+1, limit, counts[0], counts[1])
