@@ -33,9 +33,9 @@ struct Args {
   u64 out_capacity, task_capacity, found_capacity, edge_capacity;  // bytes; slots, t's, edges below 2^31
   u64 num_rows, num_nodes, num_edges, num_seeds, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
-  u32 hops, replace, ordered, widest, fewest, tag, key0, key1, batch0, batch1;
+  u32 hops, replace, ordered, widest, fewest, fetch, tag, key0, key1, batch0, batch1;
   // widest: the largest fanout up to DIRECT. fewest: the fewest tasks that a block asks for, at most
-  // QUEUE_TILE. tag: 24 bits.
+  // QUEUE_TILE. fetch: how many it asks for, at most as many; 0: by the backlog. tag: 24 bits.
   long long fanouts[MOST_HOPS];  // outermost first
 };
 

@@ -53,7 +53,7 @@ struct Tasks {
         if (ticket == end) {
           // A long backlog is shared out, in two rounds lest the last tasks fall to few blocks.
           u64 backlog = s.tail > ticket ? s.tail - ticket : 0;
-          u64 ask = min(max(backlog / (2 * gridDim.x), (u64)a.fewest), (u64)QUEUE_TILE);
+          u64 ask = a.fetch ? a.fetch : min(max(backlog / (2 * gridDim.x), (u64)a.fewest), (u64)QUEUE_TILE);
           ticket = atomicAdd(a.counts + QUEUE_HEAD, ask);
           end = ticket + ask;
         }

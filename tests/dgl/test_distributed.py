@@ -75,12 +75,13 @@ for name, call in calls.items():
         assert "pygsampler.dgl.NeighborSampler has DGL's own sampling for it" in text, text
     else:
         raise AssertionError(f"{name}: no error")
-try:
-    NeighborSampler([2], edge_weights="ht").sample(g, ids)
-except NotImplementedError as error:
-    assert "edge_weights: expected None for a DistGraph" in str(error), error
-else:
-    raise AssertionError("edge_weights: no error")
+for options in ({"edge_weights": "ht"}, {"mode": "queue"}):
+    try:
+        NeighborSampler([2], **options).sample(g, ids)
+    except NotImplementedError as error:
+        assert "for a DistGraph, which DGL's own method samples, got" in str(error), error
+    else:
+        raise AssertionError(f"{options}: no error")
 print("done")
 """
 

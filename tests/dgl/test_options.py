@@ -17,14 +17,15 @@ from pygsampler.dgl import PGSampler, Sampler
 from tests.dgl.graphs import content, random_graph
 
 
-def test_signature_is_dgls_a_seed_and_factors() -> None:
+def test_signature_is_dgls_a_seed_factors_and_the_mode() -> None:
     ours = inspect.signature(PGSampler.__init__).parameters
     theirs = inspect.signature(dgl.dataloading.NeighborSampler.__init__).parameters
-    assert list(ours) == [*theirs, "seed", "edge_weights"]
+    keywords = ["seed", "edge_weights", "mode", "mode_options"]
+    assert list(ours) == [*theirs, *keywords]
     for name, parameter in theirs.items():
         assert ours[name].default == parameter.default
         assert ours[name].kind == parameter.kind
-    for name in ("seed", "edge_weights"):
+    for name in keywords:
         assert ours[name].kind is inspect.Parameter.KEYWORD_ONLY
     sampler = PGSampler([3, 2])
     assert isinstance(sampler, dgl.dataloading.BlockSampler)
@@ -50,6 +51,36 @@ def test_dgls_names() -> None:
         assert sorted(block.edata[dgl.EID].tolist()) == sorted(dgls.edata[dgl.EID].tolist())
     with pytest.raises(ValueError, match=r"^num_layers: expected an integer >= 0, got -1"):
         ours_as_a_module.MultiLayerFullNeighborSampler(-1)
+
+
+@pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
+def test_the_papers_queue_in_dgls_loader_samples_as_without_it() -> None:
+    g = random_graph()
+    paper = {"mode": "queue", "mode_options": {"fetch_size": 5}}
+    batches = []
+    for options in ({}, {"mode": "fused"}, {"mode": "queue"}, paper):
+        sampler = PGSampler([4, 3], seed=3, **options)
+        sampler.set_epoch(0)
+        loader = dgl.dataloading.DataLoader(g, torch.arange(60), sampler, batch_size=25)
+        batches.append([[b.edata[dgl.EID].tolist() for b in blocks] for _, _, blocks in loader])
+    assert all(each == batches[0] for each in batches)
+    assert (sampler.mode, sampler.mode_options) == ("queue", {"fetch_size": 5})
+    assert repr(sampler).endswith("replace=False, mode='queue', mode_options={'fetch_size': 5})")
+    assert pickle.loads(pickle.dumps(sampler)).mode_options == {"fetch_size": 5}
+    sampler.mode_options = None
+    assert repr(sampler).endswith("replace=False, mode='queue')")
+    sampler.mode = "auto"
+    assert repr(sampler).endswith("replace=False)")
+
+
+def test_the_mode_is_refused_where_it_is_not_there() -> None:
+    sampler = PGSampler([3], mode="queue")
+    with pytest.raises(ValueError, match=r"mode: expected one of .* got str 'fast'"):
+        sampler.mode = "fast"
+    assert sampler.mode == "queue"
+    typed = dgl.heterograph({("a", "to", "b"): ([0, 1], [1, 0]), ("b", "by", "a"): ([0], [1])})
+    with pytest.raises(ValueError, match=r"mode: expected one of .* for a graph with types"):
+        sampler.sample(typed, {"b": torch.tensor([0])})
 
 
 @pytest.mark.parametrize(

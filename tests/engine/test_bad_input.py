@@ -181,6 +181,26 @@ def test_fanouts_of_other_kinds():
             TypeError,
             "ordered: expected True or False, got NoneType None",
         ),
+        (
+            {"mode": "queue", "mode_options": {"fetch_size": 257}},
+            ValueError,
+            "fetch_size: expected an integer from 1 to 256, got 257",
+        ),
+        (
+            {"mode": "fused", "mode_options": {"fetch_size": 5}},
+            ValueError,
+            "mode_options: expected none in mode 'fused', got str 'fetch_size'",
+        ),
+        (
+            {"temporal": "t", "mode_options": {"fetch_size": 5}},
+            ValueError,
+            "mode_options: expected none in mode 'auto', got str 'fetch_size'",
+        ),
+        (
+            {"fanouts": [{"cites": 2}], "mode": "queue"},
+            ValueError,
+            "mode: expected one of .* with fanouts by edge type, got 'queue'",
+        ),
         ({"seed": 1.0}, TypeError, "seed: expected an integer .* got float 1.0"),
         ({"seed": "0"}, TypeError, "seed: expected an integer .* got str '0'"),
         ({"seed": 2**64}, ValueError, f"seed: expected an integer .* got {2**64}"),
@@ -220,7 +240,7 @@ def test_fanouts_of_other_kinds():
 )
 def test_wrong_options_of_a_sampler(options, error, message):
     with pytest.raises(error, match=message):
-        pgs.PGSampler([2], **options)
+        pgs.PGSampler(**{"fanouts": [2], **options})
 
 
 def test_options_have_to_be_named():

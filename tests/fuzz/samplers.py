@@ -58,7 +58,11 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
         small = (1, 64, 4096) if options.get("mode") != "queue" else (1 << 20,)
         options["map_bytes"] = random.choice((*small, 1 << 20, (1 << 63) - 1))
     if random.random() < 0.3 and options.get("mode") == "queue":
-        options["mode_options"] = {"ordered": random.random() < 0.5}
+        sizes = (None, 1, 5, 256)
+        options["mode_options"] = {
+            "ordered": random.random() < 0.5,
+            "fetch_size": random.choice(sizes),
+        }
     if options.get("mode", "auto") in ("auto", "persistent"):
         options["frontier"] = random.choice(("all", "all", "all", "new"))
         options["disjoint"] = random.random() < 0.2

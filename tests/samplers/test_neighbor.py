@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import hypothesis.strategies as st
 import pytest
 import reference
@@ -147,6 +149,8 @@ def test_every_part_of_the_identity_matters():
     base = edges()
     assert edges() == base
     assert edges(mode="queue", mode_options={"ordered": False}) == base
+    for fetch_size in (1, 5, 256):
+        assert edges(mode="queue", mode_options={"fetch_size": fetch_size}) == base
     others = [
         edges(seed=1),
         edges(seed=1 << 32),
@@ -253,6 +257,10 @@ def test_options_show():
     sampler = pgs.PGSampler([3, -1], seed=5, replace=True, mode="queue", map_bytes=100)
     assert sampler.fanouts == (3, -1)
     assert (sampler.replace, sampler.mode, sampler.map_bytes) == (True, "queue", 100)
+    options = {"fetch_size": 5}
+    fetching = pgs.PGSampler([3], mode="queue", mode_options=options, seed=5)
+    assert pickle.loads(pickle.dumps(fetching)).mode_options == fetching.mode_options == options
+    assert repr(fetching) == "PGSampler([3], mode='queue', mode_options={'fetch_size': 5}, seed=5)"
     assert repr(sampler) == (
         "PGSampler([3, -1], replace=True, mode='queue', map_bytes=100, seed=5)"
     )

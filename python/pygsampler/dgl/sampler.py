@@ -377,6 +377,12 @@ class PGSampler(HeteroOptionSampler):
         ``"ht"``: ``block.edata["edge_weights"]`` has a factor for each edge, float32, shape (E,),
         by which sums over the sampled edges of a node are, in the mean, those over all its edges:
         see ``pygsampler.PGSampler``. ``g`` may not have an array of that name then.
+    mode, mode_options
+        The ways of ``pygsampler.PGSampler``, for comparison: ``mode="queue"`` is the task queue of
+        the paper, in DGL's loader as in its Figure 7, and ``mode_options={"fetch_size": 5}`` has
+        blocks of threads fetch as many tasks at a time as the paper's (PGSampler, section III-C).
+        No mode but ``"reservoir"`` changes a batch. ValueError for a heterograph with another mode
+        than ``"auto"`` and ``"persistent"``.
 
     Notes
     -----
@@ -429,7 +435,7 @@ class PGSampler(HeteroOptionSampler):
     In a worker process a batch is sampled by one core.
     """
 
-    _ours: ClassVar[frozenset[str]] = frozenset({"mask", "edge_weights"})
+    _ours: ClassVar[frozenset[str]] = frozenset({"mask", "edge_weights", "mode", "mode_options"})
 
     def __init__(
         self,
@@ -446,6 +452,8 @@ class PGSampler(HeteroOptionSampler):
         *,
         seed: int | None = None,
         edge_weights: str | None = None,
+        mode: str = "auto",
+        mode_options: Mapping[str, Any] | None = None,
     ) -> None:
         options = {
             "fanouts": fanouts,
@@ -454,6 +462,8 @@ class PGSampler(HeteroOptionSampler):
             "mask": mask,
             "replace": replace,
             "edge_weights": edge_weights,
+            "mode": mode,
+            "mode_options": mode_options,
         }
         # DGL's own method keeps what it knows of a graph in ``g`` and ``mapping``.
         self.fused, self.g = fused, None
@@ -481,6 +491,8 @@ class PGSampler(HeteroOptionSampler):
         "The name of the array in ``g.edata`` that says which edges there are, or None."
     )
     edge_weights = SamplerOption('``"ht"``, or None: blocks have no factors.')
+    mode = SamplerOption("The way in which batches are sampled.")
+    mode_options = SamplerOption("Options that one mode has, or None.")
 
     def _assign(self, name: str, value: Any) -> None:
         if name != "prob":
@@ -500,21 +512,22 @@ class PGSampler(HeteroOptionSampler):
         fanouts the seeds are input nodes and output nodes, and there are no blocks.
 
         A ``dgl.distributed.DistGraph`` is sampled by DGL's own method, with DGL's random numbers.
-        NotImplementedError for ``edge_weights`` of one.
+        NotImplementedError for ``edge_weights`` and ``mode`` of one.
         """
         if has_no_hops(self.fanouts) or not isinstance(g, DistGraph):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         # Its edges are in other processes.
-        if self._options["edge_weights"] is not None:
-            raise NotImplementedError(
-                "edge_weights: expected None for a DistGraph, which DGL's own method samples, got "
-                f"{self._options['edge_weights']!r}"
-            )
+        for name, usual in (("edge_weights", None), ("mode", "auto"), ("mode_options", None)):
+            if self._options[name] != usual:
+                raise NotImplementedError(
+                    f"{name}: expected {usual!r} for a DistGraph, which DGL's own method samples, "
+                    f"got {self._options[name]!r}"
+                )
         batch: tuple[Any, Any, Any] = _OfDGL.sample_blocks(self, g, seed_nodes, exclude_eids)
         return batch
 
     def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> neighbor.PGSampler:
-        names = ("replace", "prob", "mask", "edge_weights")
+        names = ("replace", "prob", "mask", "edge_weights", "mode", "mode_options")
         options = {name: self._options[name] for name in names}
         return neighbor.PGSampler(fanouts, **options, seed=seed)
 
@@ -526,11 +539,15 @@ class PGSampler(HeteroOptionSampler):
         return neighbor.PGSampler(**{**others, "fanouts": _plain(options["fanouts"]), "seed": seed})
 
     def __repr__(self) -> str:
-        named = {name: self._options[name] for name in ("prob", "mask", "edge_weights")}
-        drawn = [f", {k}={v!r}" for k, v in named.items() if v]
+        usual = {"mode": "auto"}
+        others = [
+            f", {name}={value!r}"
+            for name in ("prob", "mask", "edge_weights", "mode", "mode_options")
+            if (value := self._options[name]) and value != usual.get(name)
+        ]
         return (
             f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace}"
-            f"{''.join(drawn)})"
+            f"{''.join(others)})"
         )
 
 

@@ -106,7 +106,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     mode_options : mapping, optional
         Options that one mode has alone. ``"queue"``: ``ordered`` (True); False skips, on a GPU, the
         pass that numbers nodes in the canonical order: the edges are the same in original ids,
-        and the nodes after the seeds are numbered as they arrive. ``"reservoir"``:
+        and the nodes after the seeds are numbered as they arrive. ``fetch_size`` (None), from 1 to
+        256: how many tasks a worker, or a block of threads, takes from the queue at a time; the
+        paper has 5 (section III-C). None is 16 on the CPU, and on a GPU more where more tasks wait.
+        It changes no batch. ``"reservoir"``:
         ``degree_threshold``, ``block_threshold``, ``memory``, ``schedule`` and ``streams``, as
         docs/research/modes.md has them.
     map_bytes : int, optional

@@ -22,7 +22,7 @@ NEIGHBOR = ("auto", "persistent")
 _MODES = (*NEIGHBOR, "fused", "bsp", "queue", "reservoir")
 # The options of single modes, with their default values.
 MODE_OPTIONS: dict[str, dict[str, Any]] = {
-    "queue": {"ordered": True},
+    "queue": {"ordered": True, "fetch_size": None},
     "reservoir": {
         "degree_threshold": None,
         "block_threshold": None,
@@ -37,18 +37,17 @@ def neighbor_plan(options: Mapping[str, Any]) -> Plan:
     """Returns the plan of all options by their names, ``fanouts`` among them, but for the seed."""
     by_type = options["default_fanout"] is not None or _has_types(options["fanouts"])
     mode, rule = options["mode"], as_rule(options["temporal"])
-    if rule is not None:
-        if _family(mode)["family"] != "neighbor":
-            raise ValueError(f"mode: expected one of {NEIGHBOR} with temporal, got {mode!r}")
-        if not by_type:
-            return Plan(family="temporal", **_rule(rule), **_of(options, *_COMMON))
+    family, of_mode = _family(mode), _of_mode(mode, options["mode_options"])
+    if family["family"] != "neighbor" and (rule is not None or by_type):
+        given = "temporal" if rule is not None else "fanouts by edge type"
+        raise ValueError(f"mode: expected one of {NEIGHBOR} with {given}, got {mode!r}")
     if by_type:
-        plan = hetero_plan(options)
-        _family(mode)
-        return plan
+        return hetero_plan(options)
+    if rule is not None:
+        return Plan(family="temporal", **_rule(rule), **_of(options, *_COMMON))
     return Plan(
-        **_family(mode),
-        **_of_mode(mode, options["mode_options"]),
+        **family,
+        **of_mode,
         **_of(options, *_COMMON, "disjoint", "map_bytes"),
     )
 

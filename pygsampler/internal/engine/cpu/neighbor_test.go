@@ -119,7 +119,34 @@ func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []in
 }
 
 // engines are the ways to make a batch: by tiles, and by the queue.
-var engines = []func(*Request, Crew, *atomic.Bool) (memory.Memory, error){Sample, ByQueue}
+var engines = []func(*Request, Crew, *atomic.Bool) (memory.Memory, error){Sample, queueOf(0)}
+
+func queueOf(fetchSize int) func(*Request, Crew, *atomic.Bool) (memory.Memory, error) {
+	return func(r *Request, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
+		return ByQueue(r, fetchSize, crew, stop)
+	}
+}
+
+// A batch is the same however many tasks a worker fetches: one, the paper's 5, and more
+// than there are.
+func TestFetchSizes(t *testing.T) {
+	g := csctest.Graph(csctest.RandomRows(300, 2), 310, 32, 64, false)
+	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, -1, 4}}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(csctest.Steps(40, 7), 32)}}}
+	want := reference(&r)
+	for _, fetchSize := range []int{1, 2, 5, 255, 1 << 20} {
+		for _, crew := range []idle{0, 3} {
+			var stop atomic.Bool
+			m, err := ByQueue(&r, fetchSize, crew, &stop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := batchtest.Read(m); !got.Equal(want) {
+				t.Errorf("%d tasks at a time, %d workers: another batch", fetchSize, crew+1)
+			}
+			m.Release()
+		}
+	}
+}
 
 func sample(t *testing.T, r *Request, crew Crew) batchtest.Batch {
 	t.Helper()

@@ -13,9 +13,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// fetchSize is how many tasks a worker takes from the queue at a time (PGSampler,
-// section III-C).
-const fetchSize = 16
+// usualFetchSize is how many tasks a worker takes from the queue at a time where the
+// caller does not say. The paper's evaluation has 5 (PGSampler, section III-C).
+const usualFetchSize = 16
 
 // finishedTasks is what the workers of a queue leave behind: for every task, in
 // whatever order it ran, the CSC positions of its edges. A pass in canonical
@@ -35,7 +35,7 @@ type finishedRow struct{ first, take int64 }
 // runQueue samples all tasks of the batch by persistent workers without a barrier
 // between hops, again with twice the room while the queue or the positions
 // overflow; a row is a pure function of its task, so a repeated batch is equal.
-func (s *sampling[I]) runQueue() (rows[I], error) {
+func (s *sampling[I]) runQueue(fetchSize int) (rows[I], error) {
 	if len(s.Fanouts) > task.MaxHops {
 		return nil, fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", request.ErrValue, task.MaxHops, len(s.Fanouts))
 	}
@@ -45,7 +45,7 @@ func (s *sampling[I]) runQueue() (rows[I], error) {
 	tasks := max(s.n*int64(len(s.Fanouts))*8, 1024)
 	edges := 8 * tasks
 	for !s.stop.Load() {
-		f, err := s.drain(tasks, edges)
+		f, err := s.drain(fetchSize, tasks, edges)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (s *sampling[I]) runQueue() (rows[I], error) {
 }
 
 // drain runs the queue from the seeds to its end, or to an overflow.
-func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks[I], error) {
+func (s *sampling[I]) drain(fetchSize int, tasks, edges int64) (*finishedTasks[I], error) {
 	if tasks > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: wanted a queue of %d tasks", memory.ErrNoMemory, tasks)
 	}

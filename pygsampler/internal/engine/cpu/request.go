@@ -83,13 +83,17 @@ func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err er
 	return sampleHops(req, crew, stop, (*sampling[int64]).tiles)
 }
 
-// ByQueue is Sample by the task queue; the result is equal.
-func ByQueue(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+// ByQueue is Sample by the task queue, whose workers fetch fetchSize tasks at a time, or
+// with 0 the usual number; the result is equal.
+func ByQueue(req *Request, fetchSize int, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
-	if req.Relation.Indices.Bits == 32 {
-		return sampleHops(req, crew, stop, (*sampling[int32]).runQueue)
+	if fetchSize == 0 {
+		fetchSize = usualFetchSize
 	}
-	return sampleHops(req, crew, stop, (*sampling[int64]).runQueue)
+	if req.Relation.Indices.Bits == 32 {
+		return sampleHops(req, crew, stop, func(s *sampling[int32]) (rows[int32], error) { return s.runQueue(fetchSize) })
+	}
+	return sampleHops(req, crew, stop, func(s *sampling[int64]) (rows[int64], error) { return s.runQueue(fetchSize) })
 }
 
 // recovered turns a panic into an error: arrays that the caller changes while a

@@ -22,7 +22,7 @@ type queueArgs struct {
 	EdgeCapacity                                       uint64
 	NumRows, NumNodes, NumEdges, NumSeeds, NumExcluded uint64
 	IndptrBits, EdgeIDBits, OutEdgeBits, SeedBits      uint32
-	Hops, Replace, Ordered, Widest, Fewest             uint32
+	Hops, Replace, Ordered, Widest, Fewest, Fetch      uint32
 	Tag, Key0, Key1, Batch0, Batch1                    uint32
 	Fanouts                                            [mostHops]int64
 }
@@ -30,8 +30,12 @@ type queueArgs struct {
 // Queue is mode "queue": all hops in one cooperative launch without barriers between them.
 type Queue struct {
 	Hops
-	Unordered bool // vertices may be numbered as they arrive
+	Unordered bool  // vertices may be numbered as they arrive
+	FetchSize int64 // tasks that a block asks for at a time, up to MostFetched; 0: by the backlog
 }
+
+// MostFetched is how many tasks a block asks for at most.
+const MostFetched = queueTile
 
 // queueKernels are the kernels of mode "queue".
 type queueKernels struct {
@@ -201,7 +205,7 @@ func (p *Queue) Launch(f *Flight) error {
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
 		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
-		SeedBits: uint32(c.SeedBits), Hops: uint32(hops), Replace: word(p.Replace), Ordered: word(!p.Unordered), Fewest: fewest(1),
+		SeedBits: uint32(c.SeedBits), Hops: uint32(hops), Replace: word(p.Replace), Ordered: word(!p.Unordered), Fewest: fewest(1), Fetch: uint32(p.FetchSize),
 		Tag: q.nextTag, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
 	q.nextTag--

@@ -34,7 +34,7 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grid
 	}
 	p := &Queue{Hops: Hops{r.Hops}}
 	if like, ok := c.Plan.(*Queue); ok {
-		p.Unordered = like.Unordered
+		p.Unordered, p.FetchSize = like.Unordered, like.FetchSize
 	}
 	c.Plan, c.Stream = p, s.Handle()
 	c = with(c, r.Request, "queue")
@@ -44,8 +44,8 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grid
 	}
 	for _, c.Grid = range grids {
 		c.Grid = min(c.Grid, k.most)
-		where := fmt.Sprintf("grid %d, %d seeds, fanouts %v, replace %v, unordered %v, %d excluded",
-			c.Grid, r.Seeds.Len(), r.Fanouts, r.Replace, p.Unordered, len(c.Exclude))
+		where := fmt.Sprintf("grid %d, %d seeds, fanouts %v, replace %v, unordered %v, fetch %d, %d excluded",
+			c.Grid, r.Seeds.Len(), r.Fanouts, r.Replace, p.Unordered, p.FetchSize, len(c.Exclude))
 		b, err := sample(e, d, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
@@ -75,7 +75,8 @@ func TestQueueEveryDegreeAndFanout(t *testing.T) {
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
 				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{41 - fanout, fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
-				queueCheck(t, e, s, d, r, unordered(fanout%4 == 0), int(1+fanout%5))
+				plan := &Queue{Unordered: fanout%4 == 0, FetchSize: fanout % 7}
+				queueCheck(t, e, s, d, r, Call{Plan: plan}, int(1+fanout%5))
 			}
 		}
 	}
@@ -90,8 +91,9 @@ func TestQueueRandomGraphs(t *testing.T) {
 			for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
 				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: i%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
 				queueCheck(t, e, s, d, r, Call{}, 0, 1+i%3)
+				queueCheck(t, e, s, d, r, Call{Plan: &Queue{FetchSize: 5}}, 0)
 				r.Replace = !r.Replace
-				queueCheck(t, e, s, d, r, unordered(true), 7)
+				queueCheck(t, e, s, d, r, Call{Plan: &Queue{Unordered: true, FetchSize: MostFetched}}, 7)
 			}
 		}
 	}
@@ -126,6 +128,18 @@ func TestQueueAwkwardGraphs(t *testing.T) {
 		queueCheck(t, e, s, d, r, Call{}, 0, 3)
 		queueCheck(t, e, s, d, r, unordered(true), 3)
 	}, slices.Repeat([]int64{1}, 9))
+}
+
+// Blocks that fetch a number of tasks at a time that a batch does not divide into, or all
+// of them at once, find each task, and an end.
+func TestQueueFetchSizes(t *testing.T) {
+	e, s := device(t)
+	g, d := graphOf(t, e, csctest.RandomRows(300, 2), 310, 32, 64, false)
+	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, -1, 4}}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(mixedSeeds(40), 32)}}}
+	for _, fetchSize := range []int64{1, 5, MostFetched - 1, MostFetched} {
+		queueCheck(t, e, s, d, r, Call{Plan: &Queue{FetchSize: fetchSize}}, 1, 3)
+		queueCheck(t, e, s, d, r, Call{Plan: &Queue{FetchSize: fetchSize, Unordered: true}}, 2)
+	}
 }
 
 // Graphs in which vertices are found at a late hop first: the tasks of a chain
@@ -219,7 +233,7 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := with(Call{Plan: &Queue{Hops{r.Hops}, unordered}, Stream: s.Handle(), Out: m.Address, OutBytes: needed}, r.Request, "queue")
+			c := with(Call{Plan: &Queue{Hops: Hops{r.Hops}, Unordered: unordered}, Stream: s.Handle(), Out: m.Address, OutBytes: needed}, r.Request, "queue")
 			b, err := sample(e, d, c)
 			if err != nil {
 				t.Fatal(err)

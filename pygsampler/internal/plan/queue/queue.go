@@ -12,13 +12,17 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
 )
 
-type queuePlan struct{ *neighbor.Plan }
+type queuePlan struct {
+	*neighbor.Plan
+	fetchSize int64 // tasks that a worker fetches at a time; 0: the engine's own number
+}
 
 // Parse makes the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
+	fetchSize := d.Integer("fetch_size", 1, cuda.MostFetched, 0)
 	return queuePlan{neighbor.Beside(d, "queue", func(o neighbor.Options) cuda.Plan {
-		return &cuda.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered}
-	})}
+		return &cuda.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered, FetchSize: fetchSize}
+	}), fetchSize}
 }
 
 // Expected is more than any moment has time for: the queue does not end where a hop
@@ -27,5 +31,5 @@ func (queuePlan) Expected(*plan.Work) int64 { return math.MaxInt64 }
 
 // CPU runs the queue.
 func (p queuePlan) CPU(w *plan.Work) (memory.Memory, error) {
-	return cpu.ByQueue(p.Request(w), w.Crew, w.Stop)
+	return cpu.ByQueue(p.Request(w), int(p.fetchSize), w.Crew, w.Stop)
 }
