@@ -21,31 +21,21 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.nn import functional
 
 import pygsampler as pgs
 from pygsampler._cli.bench.check import CheckError
-from pygsampler.datasets import debian
 from pygsampler.torch import DataLoader
 
 from . import environment, report
 from .models import SageLayer
+from .tasks import Task, planted, words_of_debian
 
 KINDS = ("float16", "bfloat16", "float8_e4m3", "int8", "int4")
 LIMITS = {"float8_e4m3": 448.0, "int8": 127.0, "int4": 7.0}
-
-
-class Task(NamedTuple):
-    """A graph with rows and a class for each node, and the nodes that are trained and tested on."""
-
-    graph: pgs.Graph
-    x: torch.Tensor
-    y: torch.Tensor
-    train: torch.Tensor
-    test: torch.Tensor
 
 
 def reference(x: torch.Tensor, kind: str) -> torch.Tensor:
@@ -101,35 +91,6 @@ def read(options: argparse.Namespace) -> list[dict[str, Any]]:
         found.append({"way": name, "ms": 1e3 * seconds, "to float32": base / seconds})
         print(f"  {name:24} {1e3 * seconds:9.2f} ms   {base / seconds:5.2f} times float32")
     return found
-
-
-def words_of_debian() -> Task:
-    """The packages of Debian: words weighted by their rarity, rows of length 1."""
-    data = debian()
-    x = torch.from_numpy(data.features())
-    x *= torch.log(len(x) / x.sum(0).clamp(min=1))
-    x = functional.normalize(x)
-    parts = (torch.from_numpy(part).long() for part in (data.train, data.test))
-    return Task(data.graph(), x, torch.from_numpy(data.labels).long(), *parts)
-
-
-def planted(nodes: int, degree: int = 25, classes: int = 47, width: int = 100) -> Task:
-    """Classes of nodes that show in 30 % of their edges and, faintly, in their rows."""
-    random = torch.Generator().manual_seed(2)
-    y = torch.randint(0, classes, (nodes,), generator=random)
-    dst = torch.arange(nodes).repeat_interleave(degree)
-    order, starts = y.argsort(), torch.bincount(y, minlength=classes).cumsum(0)
-    sizes = torch.bincount(y, minlength=classes)
-    within = (torch.rand(len(dst), generator=random) * sizes[y[dst]]).long()
-    near = order[(starts - sizes)[y[dst]] + within]
-    anywhere = torch.randint(0, nodes, (len(dst),), generator=random)
-    src = torch.where(torch.rand(len(dst), generator=random) < 0.3, near, anywhere)
-    centers = torch.randn(classes, width, generator=random)
-    # Columns of a principal component analysis become smaller from one to the next.
-    spread = torch.arange(1, width + 1) ** -0.5
-    x = (0.3 * centers[y] + torch.randn(nodes, width, generator=random)) * spread
-    train, test = torch.randperm(nodes, generator=random).split([nodes // 2, nodes - nodes // 2])
-    return Task(pgs.Graph.from_coo(src, dst, num_nodes=nodes), x, y, train, test)
 
 
 class Sage(torch.nn.Module):

@@ -31,7 +31,10 @@ PAGES = tuple(
         ),
         "docs/algorithms/samplers.md",
         *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
-        *(f"docs/research/{name}.md" for name in ("gnnsampler", "nextdoor", "turbognn")),
+        *(
+            f"docs/research/{name}.md"
+            for name in ("gnnsampler", "nextdoor", "pgsampler", "turbognn")
+        ),
     )
 )
 PLACE = re.compile(r"(<!-- figures? (\w+) -->\n?).*?(<!-- end -->)", re.DOTALL)

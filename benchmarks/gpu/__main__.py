@@ -7,6 +7,7 @@ Parts, in the order in which they run when none is named:
 - throughput  batches in flight, and several to a call
 - grid        the paper's grid against DGL
 - ablation    bsp, fused, persistent and queue side by side
+- pgsampler   kernels of the modes, hops of bsp, and fetch sizes of the queue
 - training    the share of a training step that waits for a sample
 - steps       whole training steps: plain torch, the helpers, one CUDA graph
 - pyg_steps   whole training steps of PyG's own layers: our loader and calls, and one CUDA graph
@@ -40,7 +41,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PARTS = (
-    *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
+    *("latency", "calls", "throughput", "grid", "ablation", "pgsampler", "training", "steps"),
     "pyg_steps",
     *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
     *("labor", "passes", "layouts", "typed", "rgcn", "peers", "roofline"),
@@ -51,7 +52,10 @@ _MODULES = {
     "peers": "benchmarks.gpu.shared",
     "steps": "benchmarks.gpu.training_steps",
     "typed": "benchmarks.gpu.hetero",
-    **{name: f"benchmarks.research.{name}" for name in ("ablation", "khop", "transit", "turbo")},
+    **{
+        name: f"benchmarks.research.{name}"
+        for name in ("ablation", "khop", "pgsampler", "transit", "turbo")
+    },
 }
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -60,6 +64,7 @@ _SHARES = {
     "throughput": 3,
     "grid": 5,
     "ablation": 5,
+    "pgsampler": 3,
     "training": 1,
     "steps": 2,
     "pyg_steps": 2,

@@ -41,6 +41,27 @@ def ablation(content: dict[str, Any], folder: Path) -> None:
     _finish(figure, axes, content, folder / "ablation_time.png")
 
 
+def kernel_times(content: dict[str, Any], path: Path) -> None:
+    """Kernels of each mode against those of bsp: the paper's figure 8."""
+    rows = [
+        {**row, "us": {mode: {"median": us} for mode, us in row["us"].items()}}
+        for row in content["rows"]
+        if row["kind"] == "kernel" and row["us"]
+    ]
+    if not rows:
+        return
+    shapes = list(dict.fromkeys(row["shape"] for row in rows))
+    hops = sorted({len(row["fanouts"]) for row in rows})
+    figure, axes = _panels(len(hops), len(shapes))
+    for i, depth in enumerate(hops):
+        for j, shape in enumerate(shapes):
+            own = [r for r in rows if r["shape"] == shape and len(r["fanouts"]) == depth]
+            _speedups(axes[i][j], own)
+            axes[i][j].set_title(f"{shape}, {depth} hops", fontsize=9)
+    axes[0][0].set_ylabel("kernels, times as fast as bsp's")
+    _finish(figure, axes, content, path)
+
+
 def grid(content: dict[str, Any], path: Path) -> None:
     """The ratio to DGL over the paper's grid: a panel for each shape."""
     rows = [row for row in content["rows"] if row["ratio"] and row["ids"] == "int32"]

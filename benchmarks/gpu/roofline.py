@@ -32,23 +32,26 @@ _SECTOR = 32
 _BATCHES = 30
 
 
+def work_of_hop(made: Made, block: Any) -> dict[str, int]:
+    """Sectors, edges, rows and bytes of one block, in tensors."""
+    # Without edge ids of its own an edge's id is its place in `indices`.
+    places = block.edge_ids.long() * made.indices.element_size() // _SECTOR
+    ends = block.dst_nodes.long() * 8
+    return {
+        "index_sectors": len(places.unique()),
+        "offset_sectors": len((torch.cat([ends, ends + 8]) // _SECTOR).unique()),
+        "edges": block.num_edges,
+        "rows": block.num_dst_nodes,
+        "bytes": block.num_edges * (block.indices.element_size() + block.edge_ids.element_size())
+        + block.num_dst_nodes * block.indptr.element_size(),
+    }
+
+
 def work(made: Made, direct: Direct, seeds: torch.Tensor) -> dict[str, int]:
     """Sectors, atomic operations and bytes of one batch."""
     batch = direct.sampler.sample(made.graph, seeds, epoch=0, batch=0).torch()
-    width = made.indices.element_size()
-    found = {"index_sectors": 0, "offset_sectors": 0, "edges": 0, "rows": 0, "bytes": 0}
-    for block in batch.blocks:
-        # Without edge ids of its own an edge's id is its place in `indices`.
-        places = block.edge_ids.long() * width // _SECTOR
-        found["index_sectors"] += len(places.unique())
-        ends = block.dst_nodes.long() * 8
-        found["offset_sectors"] += len((torch.cat([ends, ends + 8]) // _SECTOR).unique())
-        found["edges"] += block.num_edges
-        found["rows"] += block.num_dst_nodes
-        found["bytes"] += (
-            block.num_edges * (block.indices.element_size() + block.edge_ids.element_size())
-            + block.num_dst_nodes * block.indptr.element_size()
-        )
+    hops = [work_of_hop(made, block) for block in batch.blocks]
+    found = {name: sum(hop[name] for hop in hops) for name in hops[0]}
     found["input_nodes"] = len(batch.input_nodes)
     found["bytes"] += len(batch.input_nodes) * batch.input_nodes.element_size()
     return found

@@ -11,51 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import run_with_driver
+from tests.support.gpu_part import PRELUDE
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CODE = """
-import ctypes
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from unittest import mock
-sys.path[:0] = [{root!r}, {root!r} + "/tests/support"]
-import torch
-import pygsampler as pgs
-import torch_cpu
-from benchmarks.gpu import graphs, record, summary
-from benchmarks.gpu.direct import Direct
+CODE = (
+    PRELUDE
+    + """
 from benchmarks.research import turbo
-from pygsampler._engine import request_layout as at
-
-class Event:
-    def __init__(self, enable_timing): pass
-    def record(self): pass
-    def synchronize(self): pass
-    def elapsed_time(self, other): return 1.0
-
-def make(name):
-    made = graphs.make(name, device="cpu")
-    made.graph = made.graph.to("cuda")
-    return made
-
-def on_host(function):
-    return lambda *a, device=None, **k: function(*a, **k)
-
-def of_host(self):
-    submit = self._submit
-    def on_host(address, size):
-        words = (ctypes.c_int64 * size).from_address(address)
-        words[at.FLAGS] &= ~at.FLAG_ON_DEVICE
-        return submit(address, size)
-    self._submit = on_host
-
-begin, as_torch = Direct.__init__, pgs.MiniBatch.torch
-class FromHost(Direct):
-    def __init__(self, *a, **k):
-        super().__init__(*a, **k)
-        of_host(self)
 
 def kernels(direct, batches):
     if direct.sampler.mode == "persistent" or not {seen}:
@@ -66,21 +29,13 @@ def kernels(direct, batches):
     good = (options.get("degree_threshold") == 64) + (options.get("block_threshold") == 512)
     return found | {{"reservoir_order": 2.0 - 0.5 * good}}
 
-with mock.patch.multiple(
-    torch.cuda,
-    current_stream=lambda: SimpleNamespace(cuda_stream=0),
-    synchronize=lambda: None,
-    empty_cache=lambda: None,
-    get_device_properties=lambda i: SimpleNamespace(multi_processor_count=1, total_memory=1),
-    Event=Event,
-), mock.patch.multiple(torch, empty=on_host(torch.empty), zeros=on_host(torch.zeros)), \\
-     mock.patch.multiple(turbo, make=make, Direct=FromHost, drawing=kernels), \\
-     mock.patch.object(pgs.MiniBatch, "torch", lambda self: as_torch(self.cpu())):
+with on_emulator(turbo, drawing=kernels):
     kept = record.Record("turbo", Path({out!r}), ["turbo", "--trial"], "0" * 40)
     turbo.run(kept, record.Budget(600), True)
     kept.write()
 print("\\n".join(summary.lines(Path({out!r}))))
 """
+)
 
 
 @pytest.mark.parametrize("seen", [True, False])
