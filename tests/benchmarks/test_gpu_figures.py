@@ -162,7 +162,7 @@ def test_tables_of_what_lies_beside(
     del about["gpu"]
     monkeypatch.setattr(figures, "RESULTS", folder)
     names = "pyg_layers", "pipeline_cache", "pipeline_shares"
-    assert all("are kept for this version; `python" in figures.FIGURES[name]() for name in names)
+    assert all("for this version yet; `python" in figures.FIGURES[name]() for name in names)
     times = {"data, ms": 0.25, "training, ms": 2.0, "both, ms": 2.5}
     row = {**times, "waiting_share": 0.05, "gathering_share": 0.2, "hit_rate": 0.4}
     link = {"link, MB a step": 25.0, "link, ms": 0.5, "link / both": 0.2}

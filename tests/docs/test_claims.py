@@ -200,10 +200,11 @@ UNMARKED = {
     "guide/temporal.md": 3,
     "guide/weights.md": 44,
     "performance/cpu.md": 8,
-    "performance/gpu.md": 129,
+    "performance/gpu.md": 123,
     "performance/programs.md": 37,
     "research/gnnsampler.md": 11,
     "research/nextdoor.md": 10,
+    "research/pgsampler.md": 2,
     "research/turbognn.md": 16,
 }
 

@@ -38,7 +38,7 @@ def parts_model(record: Record) -> str:
 
 @figure(
     "copies.json",
-    "No figures are kept for this version; `python -m benchmarks.replication` counts them.\n",
+    "No figures for this version yet; `python -m benchmarks.replication` counts them.\n",
 )
 def copies(record: Record) -> str:
     """Which part of a shared graph's reads its copies answer."""

@@ -9,8 +9,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
-NONE = "No figures are kept for this version; `make bench` measures them on your machine.\n"
-NONE_OF_GPU = "No figures of a GPU are kept for this version; `make gpu-check` measures them.\n"
+NONE = "No figures for this version yet; `make bench` measures them on your machine.\n"
+NONE_OF_GPU = "No figures of a GPU for this version yet; `make gpu-check` measures them.\n"
 SHOWN_PACKAGES = {"dgl": "DGL", "torch": "PyTorch", "numpy": "NumPy"}
 
 Record = dict[str, Any]
@@ -45,7 +45,7 @@ def kept(name: str) -> Record | None:
 
 def unmeasured(command: str, what: str = "figures of a GPU") -> str:
     """Likewise, of what is no part of `make gpu-check`."""
-    return f"No {what} are kept for this version; `{command}` measures them.\n"
+    return f"No {what} for this version yet; `{command}` measures them.\n"
 
 
 def table(head: list[str], rows: list[list[str]], numbers: int) -> str:
