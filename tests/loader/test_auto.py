@@ -23,6 +23,7 @@ from pygsampler._loader.prefetch_tuner import (
     choose_depth,
     choose_depth_on_gpu,
 )
+from pygsampler._loader.share_tuner import ShareTuner
 from pygsampler._loader.stats import EpochStats
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
@@ -466,6 +467,85 @@ for epoch in range(3):
     assert told.get("hits", 0) == (told["rows"] if epoch else 0)
 """
     assert run_with_driver(emulator, STATIC + ROWS + code) == ""
+
+
+class _Epoch:
+    """The figures of an epoch that has ended."""
+
+    def __init__(self, milliseconds: float, batches: int = 100) -> None:
+        self._stats = {"batches": batches, "seconds": milliseconds / 1e3 * batches}
+
+    def stats(self) -> Any:
+        return self._stats
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "choice"),
+    [((2.0, 3.0, 4.0), 1.0), ((2.0, 1.9, 1.97), 0.5), ((2.0, 1.97, 1.5), 0.25), ((2, 1.99, 2), 1)],
+)
+def test_the_share_with_the_shortest_steps_is_chosen(
+    milliseconds: tuple[float, ...], choice: float
+) -> None:
+    tuner = ShareTuner()
+    # Of an epoch of few batches, and of the first, nothing is taken.
+    for epoch in (_Epoch(0.1, 3), _Epoch(0.1)):
+        assert tuner.share == 1.0
+        tuner.finish(epoch, tuner.share)  # type: ignore[arg-type]
+    for share, step in zip((1.0, 0.5, 0.25), milliseconds, strict=True):
+        assert (tuner.share, tuner.choice) == (share, None)
+        tuner.finish(_Epoch(step), share)  # type: ignore[arg-type]
+    assert tuner.share == tuner.choice == choice
+    tuner.finish(_Epoch(0.1), 0.25)  # type: ignore[arg-type]
+    assert tuner.share == choice
+
+
+def test_a_share_is_chosen_by_epochs_and_changes_no_batch(emulator: Path) -> None:
+    code = """
+from pygsampler._loader import share_tuner
+share_tuner.LEAST = 1
+graph = make_graph()
+there = graph.to("cuda")
+options = dict(batch_size=32, shuffle=True)
+sampler = pgs.PGSampler([5, 3], seed=3)
+expected = DataLoader(graph, SEEDS, sampler, prefetch=0, **options)
+loader = DataLoader(there, SEEDS, sampler, gpu_share="auto", **options)
+for epoch, share in enumerate((1.0, 1.0, 0.5, 0.25)):
+    assert loader._share_tuner.share == share
+    assert "gpu_share" not in loader.state_dict()
+    assert f'"auto" is {share:g} in the next epoch' in loader.explain(), loader.explain()
+    if epoch == 2:
+        next(iter(loader))  # An epoch that is left is no measurement.
+        loader.set_epoch(2)
+    assert [content(b) for b in loader] == [content(b) for b in expected]
+choice = loader.state_dict()["gpu_share"]
+assert choice in (1.0, 0.5, 0.25)
+text = loader.explain()
+assert f'gpu_share: "auto" is {choice:g}, since a step took' in text and "with 0.25" in text, text
+other = DataLoader(there, SEEDS, sampler, gpu_share="auto", **options)
+other.load_state_dict({**loader.state_dict(), "gpu_share": 0.5})
+assert other._share_tuner.share == 0.5 and "as the loaded state has it" in other.explain()
+for wrong in (2, "all", True):
+    try:
+        other.load_state_dict({**loader.state_dict(), "gpu_share": wrong})
+    except (TypeError, ValueError) as error:
+        assert "state['gpu_share']: expected a number" in str(error)
+    else:
+        raise AssertionError(wrong)
+other.gpu_share = 0.5
+assert other._share_tuner is None and "gpu_share" not in other.explain()
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == ""
+
+
+def test_a_share_of_a_gpu_is_of_no_effect_on_the_cpu(graph: pgs.Graph) -> None:
+    loader = DataLoader(graph, SEEDS, [3], batch_size=50, gpu_share="auto")
+    for _ in range(2):
+        assert len(list(loader)) == len(loader)
+    assert 'gpu_share: "auto" has no effect, since batches are on the CPU' in loader.explain()
+    assert "gpu_share" not in loader.state_dict()
+    again = pickle.loads(pickle.dumps(loader))
+    assert again.gpu_share == "auto"
+    assert again._share_tuner is not loader._share_tuner
 
 
 def test_what_is_no_choice_of_a_cache(graph: pgs.Graph) -> None:

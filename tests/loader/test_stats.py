@@ -414,8 +414,8 @@ print(pgs.cuda.memory_stats(0)["flights"])
         ({"gpu_share": 0}, ValueError, r"^gpu_share: expected a number in \(0, 1\], got 0"),
         ({"gpu_share": 1.5}, ValueError, r"^gpu_share: expected a number in \(0, 1\]"),
         ({"gpu_share": float("nan")}, ValueError, "^gpu_share: expected a number in"),
-        ({"gpu_share": True}, TypeError, "^gpu_share: expected a number, got bool"),
-        ({"gpu_share": "all"}, TypeError, "^gpu_share: expected a number, got str"),
+        ({"gpu_share": True}, TypeError, '^gpu_share: expected a number or "auto", got bool'),
+        ({"gpu_share": "all"}, TypeError, '^gpu_share: expected a number or "auto", got str'),
     ],
 )
 def test_what_is_refused(

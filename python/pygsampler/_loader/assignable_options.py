@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Literal
 
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.options import replacement, similar
@@ -124,18 +124,20 @@ def _of_subclass(loader: Any, kind: type, name: str) -> bool:
     return any(name in vars(each) for each in mro[: mro.index(kind)])
 
 
-def _share(share: Any, sampler: Any) -> float | None:
-    """Returns a part of a GPU that the sampler stays within, or None."""
+def _share(share: Any, sampler: Any) -> float | Literal["auto"] | None:
+    """Returns a part of a GPU that the sampler stays within, "auto", or None."""
     if share is None:
         return None
-    if isinstance(share, bool) or not isinstance(share, (int, float)):
-        raise TypeError(f"gpu_share: expected a number, got {describe(share)}")
-    if not 0 < share <= 1:
-        raise ValueError(f"gpu_share: expected a number in (0, 1], got {share}")
+    is_auto = isinstance(share, str) and share == AUTO
+    if not is_auto:
+        if isinstance(share, bool) or not isinstance(share, (int, float)):
+            raise TypeError(f'gpu_share: expected a number or "auto", got {describe(share)}')
+        if not 0 < share <= 1:
+            raise ValueError(f"gpu_share: expected a number in (0, 1], got {share}")
     try:
-        sampler.with_gpu_share(share)
+        sampler.with_gpu_share(1.0 if is_auto else share)
     except NotImplementedError as error:
         raise ValueError(
             f"gpu_share: expected None with a sampler of your own, got {share}; {error}"
         ) from None
-    return float(share)
+    return "auto" if is_auto else float(share)

@@ -132,10 +132,12 @@ class DataLoader(LoaderBase[BatchT]):
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Each block has the rows of its ``edge_ids`` as an attribute of that name, and in
         ``block.features``.
-    gpu_share : float, optional
+    gpu_share : float or "auto", optional
         The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
-        blocks of threads that it runs at once. None: as many as is best for the sampler. It has no
-        effect in mode ``"bsp"``, nor on the CPU, where ``pgs.set_num_threads`` has one.
+        blocks of threads that it runs at once. None: as many as is best for the sampler. ``"auto"``
+        measures an epoch each with all, a half and a quarter, after the first one, and goes on with
+        the share whose steps are shortest. It has no effect in mode ``"bsp"``, of static batches,
+        nor on the CPU, where ``pgs.set_num_threads`` has one.
     seed_weights : array of shape [N], or a mapping of types to such, optional
         Each epoch draws ``num_samples`` of the seeds with replacement, each in proportion to its
         weight: finite numbers, 0 for never, as for rare classes. The draws are a function of
@@ -281,7 +283,7 @@ class DataLoader(LoaderBase[BatchT]):
         skip_batches: int = 0,
         prefetch: int | tuple[int, int] | Literal["auto"] = 4,
         cache: Literal["auto"] | None = None,
-        gpu_share: float | None = None,
+        gpu_share: float | Literal["auto"] | None = None,
         progress: bool = False,
         device: Any = None,
         static: bool | str | Sequence[Any] = False,

@@ -23,6 +23,7 @@ from pygsampler._sampling.plan import Plan
 if TYPE_CHECKING:
     from pygsampler._loader.cache_tuner import CacheTuner
     from pygsampler._loader.prefetch_tuner import PrefetchTuner
+    from pygsampler._loader.share_tuner import ShareTuner
     from pygsampler._loader.stats import EpochStats
     from pygsampler._sampling.sampler import Sampler
 
@@ -39,7 +40,7 @@ class EpochRun:
 
     __slots__ = (
         *("cache_tuner", "draws", "epoch", "gpu_share", "handed", "low", "prefetch"),
-        *("seed", "shard", "shuffle", "stats", "tuner"),
+        *("seed", "shard", "share_tuner", "shuffle", "stats", "tuner"),
     )
 
     def __init__(self, epoch: int, seed: int, shard: EpochShard, shuffle: bool) -> None:
@@ -55,6 +56,8 @@ class EpochRun:
         self.tuner: PrefetchTuner | None = None
         # Gives features caches; None: they have those that they were given with.
         self.cache_tuner: CacheTuner | None = None
+        # Chooses the share of later epochs; None: that is fixed.
+        self.share_tuner: ShareTuner | None = None
         # Of static batches around edges, which are drawn all at once, all of them.
         self.draws: Any = None
 

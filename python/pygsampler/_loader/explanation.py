@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pygsampler._loader.cache_tuner import CacheTuner
     from pygsampler._loader.cuda_events import StepTimes
     from pygsampler._loader.prefetch_tuner import PrefetchTuner
+    from pygsampler._loader.share_tuner import ShareTuner
 
 __all__ = ["explain_loader"]
 
@@ -31,6 +32,7 @@ def explain_loader(
     prefetch: Any,
     tuner: PrefetchTuner | None,
     cache: CacheTuner | None,
+    share: ShareTuner | None,
     tables: Mapping[str, Any],
     step_times: StepTimes | None,
     is_static: bool,
@@ -52,6 +54,8 @@ def explain_loader(
         lines += _depth(tuner)
     if cache is not None:
         lines += _caches(cache, tables, device)
+    if share is not None:
+        lines.append(_share(share, device, is_static=is_static))
     if step_times is not None:
         way = "read ahead" if step_times.is_faster else "read when a batch is handed over"
         lines.append(
@@ -109,6 +113,19 @@ def _caches(tuner: CacheTuner, tables: Mapping[str, Any], device: str) -> Iterat
         )
     elif any(rows.values()):
         yield "  as the loaded state has it"
+
+
+def _share(tuner: ShareTuner, device: str, *, is_static: bool) -> str:
+    if "cuda" not in device or is_static:
+        where = "static batches take all of a GPU" if is_static else "batches are on the CPU"
+        return f'gpu_share: "auto" has no effect, since {where}'
+    if tuner.choice is None:
+        return f'gpu_share: "auto" is {tuner.share:g} in the next epoch, and chosen after some'
+    times = [
+        f"{_ms(seconds)} with {share:g}" for share, seconds in sorted(tuner.step_seconds.items())
+    ]
+    reason = f"since a step took {', '.join(times)}" if times else "as the loaded state has it"
+    return f'gpu_share: "auto" is {tuner.choice:g}, {reason}'
 
 
 def _waiting(stats: Mapping[str, Any], device: str, tuner: PrefetchTuner | None) -> Iterator[str]:

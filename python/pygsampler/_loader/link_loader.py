@@ -137,7 +137,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
         skip_batches: int = 0,
         prefetch: int | tuple[int, int] | Literal["auto"] = 4,
         cache: Literal["auto"] | None = None,
-        gpu_share: float | None = None,
+        gpu_share: float | Literal["auto"] | None = None,
         progress: bool = False,
         device: Any = None,
         static: bool | str | Sequence[Any] = False,

@@ -30,6 +30,7 @@ from pygsampler._loader.pipeline import begin_static, run_epoch
 from pygsampler._loader.prefetch import close_at_exit
 from pygsampler._loader.prefetch_tuner import AUTO, PrefetchTuner
 from pygsampler._loader.shards import EpochShard, Shards, check_shard_by
+from pygsampler._loader.share_tuner import ShareTuner, checked_share
 from pygsampler._loader.static_epochs import StaticPlan
 from pygsampler._loader.stats import LoaderStats, stats_text
 from pygsampler._sampling.batch_counter import resolve_seed
@@ -58,7 +59,7 @@ class LoaderBase(Generic[BatchT]):
     rank: int
     prefetch: int | tuple[int, int] | Literal["auto"]
     progress: bool = False
-    gpu_share: float | None = None
+    gpu_share: float | Literal["auto"] | None = None
 
     # Its class is the loader's only difference.
     _source: Any
@@ -68,9 +69,10 @@ class LoaderBase(Generic[BatchT]):
     _fetcher: FeatureFetcher
     _stats: LoaderStats
     _static: StaticPlan | None = None
-    # Of `prefetch="auto"` and of `cache="auto"` alone.
+    # Of `prefetch="auto"`, `cache="auto"` and `gpu_share="auto"` alone.
     _tuner: PrefetchTuner | None = None
     _cache_tuner: CacheTuner | None = None
+    _share_tuner: ShareTuner | None = None
     # Why `device="auto"` is what it is.
     _device_reason: str = ""
 
@@ -95,7 +97,7 @@ class LoaderBase(Generic[BatchT]):
         edge_features: Any,
         static: Any,
         progress: bool,
-        gpu_share: float | None,
+        gpu_share: float | Literal["auto"] | None,
         cache: Any,
     ) -> None:
         """Checks the options, and puts the loader together; ``source`` makes its seeds."""
@@ -125,7 +127,9 @@ class LoaderBase(Generic[BatchT]):
             weights=seeds.digest,
         )
         if gpu_share is not None:
-            own["gpu_share"] = check_option(self, "gpu_share", gpu_share)
+            own["gpu_share"] = share = check_option(self, "gpu_share", gpu_share)
+            if share == AUTO:
+                own["_share_tuner"] = ShareTuner()
         count, shard_by = len(seeds), check_shard_by(shard_by)
         own["_shards"] = Shards(count, batch_size, world_size, drop_last, shard_by)
         self._epochs.skip(integer(skip_batches, "skip_batches", 0))
@@ -173,10 +177,12 @@ class LoaderBase(Generic[BatchT]):
             vars(self)[name] = value
             if name == "prefetch":
                 self._tuner = PrefetchTuner() if value == AUTO else None
+            elif name == "gpu_share":
+                self._share_tuner = ShareTuner() if value == AUTO else None
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy has epochs of its own.
-        parts = "_epochs", "_stats", "_tuner", "_cache_tuner"
+        parts = "_epochs", "_stats", "_tuner", "_cache_tuner", "_share_tuner"
         return {**vars(self), **{name: copy(getattr(self, name)) for name in parts}}
 
     @property
@@ -239,24 +245,26 @@ class LoaderBase(Generic[BatchT]):
 
         Batches that were sampled ahead, and not handed over, are not counted. It is of plain
         numbers and strings; ranks that have had as many batches as each other have the same,
-        except for ``prefetch``, which with ``prefetch="auto"`` is the number that was chosen, and
-        for ``cache``, which with ``cache="auto"`` has how many rows of each feature were.
+        except for ``prefetch`` and ``gpu_share``, which with ``"auto"`` are the numbers that were
+        chosen, and for ``cache``, which with ``"auto"`` has how many rows of each feature were.
         """
         state = self._epochs.state_dict(self._shards)
         if self._tuner is not None and not self.sampler._changes:
             state["prefetch"] = self._tuner.depth
         if self._cache_tuner is not None and self._cache_tuner.rows is not None:
             state["cache"] = dict(self._cache_tuner.rows)
+        if self._share_tuner is not None and self._share_tuner.choice is not None:
+            state["gpu_share"] = self._share_tuner.choice
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on, at the next ``iter()``, where the loader was whose ``state_dict()`` is ``state``.
 
         With ``shard_by="batches"`` that one may have had another ``world_size``. Epoch and seeds
-        are its; graph, seeds and options are to be what they were. With ``prefetch="auto"`` the
-        loader also begins with the number that was chosen there, if the state has one, and with
-        ``cache="auto"`` with caches of those rows, unless it has chosen itself. Static
-        batches begin with an epoch.
+        are its; graph, seeds and options are to be what they were. With ``prefetch="auto"`` and
+        ``gpu_share="auto"`` the loader also begins with the numbers that were chosen there, if the
+        state has them, and with ``cache="auto"`` with caches of those rows, unless it has chosen
+        itself. Static batches begin with an epoch.
 
         Raises
         ------
@@ -274,11 +282,17 @@ class LoaderBase(Generic[BatchT]):
         if self._cache_tuner is not None and isinstance(state, Mapping):
             rows = state.get("cache")
             rows = None if rows is None else checked_rows(rows)
+        share = None
+        if self._share_tuner is not None and isinstance(state, Mapping):
+            share = state.get("gpu_share")
+            share = None if share is None else checked_share(share)
         self._epochs.load_state_dict(state, self._shards, self.static)
         if depth is not None and self._tuner is not None and not self.sampler._changes:
             self._tuner.resume(depth)
         if self._cache_tuner is not None and rows is not None and not self._cache_tuner.is_done:
             self._cache_tuner.resume(rows)
+        if self._share_tuner is not None and share is not None:
+            self._share_tuner.resume(share)
 
     def stats(self) -> Stats:
         """Return figures of the epoch that began last, until now or until it ended.
@@ -342,6 +356,7 @@ class LoaderBase(Generic[BatchT]):
             prefetch=self.prefetch,
             tuner=self._tuner,
             cache=self._cache_tuner,
+            share=self._share_tuner,
             tables=dict(self._fetcher.tables()),
             step_times=self._fetcher.step_times,
             is_static=self.static,
@@ -401,7 +416,11 @@ class LoaderBase(Generic[BatchT]):
         tuner = self._tuner
         run.low, run.prefetch = marks(self.prefetch if tuner is None else tuner.depth)
         run.tuner, run.cache_tuner = tuner, self._cache_tuner
-        run.gpu_share = self.gpu_share
+        run.share_tuner = self._share_tuner
+        if self._share_tuner is not None:
+            run.gpu_share = self._share_tuner.share
+        elif not isinstance(self.gpu_share, str):
+            run.gpu_share = self.gpu_share
         run.stats = self._stats.begin(run.epoch)
         return run
 

@@ -117,6 +117,6 @@ class DataLoaderOptions(TypedDict, total=False):
     labels: Any
     seed_time: Any
     progress: bool
-    gpu_share: float | None
+    gpu_share: float | Literal["auto"] | None
     seed_weights: Any
     num_samples: int | None

@@ -144,6 +144,8 @@ def _on_gpu(
         counts = graph.num_nodes
         num_nodes = sum(counts.values()) if isinstance(counts, Mapping) else counts
         run.tuner.finish_on_gpu(run.stats, num_nodes, index)
+    if run.share_tuner is not None and run.gpu_share is not None:
+        run.share_tuner.finish(run.stats, run.gpu_share)
 
 
 def _hand(draws: EpochDraws, reader: ReadAhead | None) -> Callable[[Any], Any]:
