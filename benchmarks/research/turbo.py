@@ -9,6 +9,8 @@ its switches, by "bsp", whose drawing costs O(fanout) a row in the same launches
 - B          by degree, with the assignment of rows to blocks and warps
 - B+S        and all reservoirs in shared memory
 - B+S+A      and only those of vertices from the degree threshold on: the paper's kernel-opt
+- derived    the same, with the degree threshold that follows from the GPU, the degrees of the batch
+             and its size
 - streams    the same, with the two parts in launches of their own, whose times `draw_us` adds
              though they overlap: `call_us` compares them
 
@@ -51,6 +53,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "B": {"memory": "global"},
     "B+S": {"memory": "shared"},
     "B+S+A": {},
+    "derived": {"degree_threshold": "auto"},
     "streams": {"streams": 2},
 }
 _COUNT, _WARM = 20, 4

@@ -27,6 +27,8 @@
 // Sorting is one pass over classes of degrees, four an octave: rows of a class differ by a quarter at most,
 // which is what balancing asks for, where sorting by all bits takes a pass for each eight. Where the
 // threshold falls inside a class it parts it, so that the parts are exact. Rows of a class lie in any order.
+// A threshold that is left to the batch is where a class begins: the high part has the classes of largest
+// degrees whose rows find room in the device's shared memory all at a time (most_high).
 //
 // Invariants: as bsp.cu has them. classes are zero when no kernel runs; a row is in the order once.
 //
@@ -42,6 +44,7 @@ struct ReservoirArgs {
   u32* classes;    // DEGREE_CLASSES counts, and behind them where each class goes on in the order
   u64 threshold;   // the least degree of the high part
   u64 high;        // rows of the high part
+  u64 most_high;   // not 0: the high part is as many whole classes as have so many rows, whatever the threshold
   u32 high_blocks, low_blocks, first_block;  // of draw; first_block: the launch's first
   u32 schedule, snake_below, slot_bits;      // slot_bits: of a slot in shared memory
 };
@@ -86,7 +89,13 @@ __device__ __forceinline__ void reservoir_count(const ReservoirArgs& r) {
     u64 count = __ldcg(r.classes + own), earlier = rows_before(count, all, s.parts);
     r.classes[own] = 0;
     r.classes[DEGREE_CLASSES + own] = (u32)earlier;
-    if (own == degree_class(r, r.threshold)) high = earlier + count;
+    if (r.most_high) {
+      if (threadIdx.x == 0) high = 0;
+      __syncthreads();
+      if (earlier + count <= r.most_high) atomicMax(&high, earlier + count);
+    } else if (own == degree_class(r, r.threshold)) {
+      high = earlier + count;
+    }
     __syncthreads();
   }
   if (threadIdx.x) return;

@@ -27,7 +27,7 @@ PARITY = (
     "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
     "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
     "TestDequantizeIsTheCPUs|"
-    r"TestQueueExcludes|TestQueueFetchSizes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestGatherEveryCount|TestCache\w+|TestBSP|TestFused)$/^(awkward|star|path)?$"
+    r"TestQueueExcludes|TestQueueFetchSizes|TestReservoirDerivedThreshold|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestGatherEveryCount|TestCache\w+|TestBSP|TestFused)$/^(awkward|star|path)?$"
 )
 
 

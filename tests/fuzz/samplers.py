@@ -46,11 +46,13 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
     if options.get("mode") == "reservoir":
         options.pop("replace", None)
         if random.random() < 0.5:
+            threshold = random.choice((None, "auto", 0, 3, 20, (1 << 63) - 1))
             options["mode_options"] = {
-                "degree_threshold": random.choice((None, 0, 3, 20, (1 << 63) - 1)),
+                "degree_threshold": threshold,
                 "block_threshold": random.choice((None, 0, 1, 1 << 20)),
                 "memory": random.choice(("adaptive", "shared", "global")),
-                "schedule": random.random() < 0.5,
+                # "auto" goes by the order that this makes.
+                "schedule": threshold == "auto" or random.random() < 0.5,
                 "streams": random.choice((None, 1, 2)),
             }
     if random.random() < 0.2:

@@ -22,6 +22,7 @@ INDICES = DRAW.integers(0, 90, INDPTR[-1]).tolist()
 SWITCHES: list[dict[str, Any]] = [
     {},
     {"degree_threshold": 7, "block_threshold": 2, "memory": "adaptive", "streams": 2},
+    {"degree_threshold": "auto"},
     {"memory": "shared", "schedule": False},
     {"memory": "global"},
 ]
@@ -119,7 +120,12 @@ def test_rows_follow_the_exact_law(degree: int, fanout: int) -> None:
         (
             {"mode_options": {"degree_threshold": -1}},
             ValueError,
-            "^degree_threshold: expected an integer from 0 to 9223372036854775807, got -1",
+            "^degree_threshold: expected an integer from 0 to 9223372036854775807 or 'auto', got -1",
+        ),
+        (
+            {"mode_options": {"degree_threshold": "auto", "schedule": False}},
+            ValueError,
+            "^degree_threshold: expected an integer with schedule=False, got 'auto'",
         ),
         (
             {"mode_options": {"degree_threshold": 2.5}},

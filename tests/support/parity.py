@@ -22,6 +22,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "shared": {"memory": "shared", "schedule": False},
     "shared, schedule": {"memory": "shared", "block_threshold": 0},
     "parts": {"degree_threshold": 30, "schedule": False},
+    "derived": {"degree_threshold": "auto"},
     "snake": {"degree_threshold": 20, "block_threshold": (1 << 31) - 1},
     "two streams": {"degree_threshold": 40, "block_threshold": 2, "streams": 2},
 }

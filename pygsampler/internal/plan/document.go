@@ -165,6 +165,24 @@ func (d *Document) Integer(name string, low, high, usual int64) int64 {
 	return value
 }
 
+// IntegerOr is such an integer, or that word in its place: then isWord is true, and the value the
+// usual one.
+func (d *Document) IntegerOr(name, word string, low, high, usual int64) (value int64, isWord bool) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, nil)
+		return usual, false
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil && text == word {
+		d.note(name, word)
+		return usual, true
+	}
+	value = d.integer(raw, name, fmt.Sprintf("an integer from %d to %d or '%s'", low, high, word), low, high)
+	d.note(name, value)
+	return value, false
+}
+
 // Required is an integer from low to high that has to be given.
 func (d *Document) Required(name string, low, high int64) int64 {
 	raw, given := d.take(name)

@@ -13,7 +13,7 @@ import (
 type reservoirArgs struct {
 	Hop                            bspArgs
 	Order, Classes                 gpu.Address
-	Threshold, High                uint64
+	Threshold, High, MostHigh      uint64
 	HighBlocks, LowBlocks, First   uint32
 	Schedule, SnakeBelow, SlotBits uint32
 }
@@ -25,6 +25,9 @@ type Reservoir struct {
 	// Threshold is the least degree of rows whose reservoirs are in shared memory; 0: of all rows,
 	// NoRow: of none.
 	Threshold uint64
+	// Derived leaves the threshold to each hop: the largest degrees, as many rows as have their
+	// reservoirs in the device's shared memory at a time. It takes Schedule.
+	Derived bool
 	// SnakeBelow is up to how many blocks, exclusively, get one row of each round; negative: as
 	// many as the device runs at a time, of which none waits for another to end.
 	SnakeBelow int64
@@ -177,6 +180,12 @@ func (p *Reservoir) threshold(rule request.Rule, g *Graph) uint64 {
 	return p.Threshold
 }
 
+// mostHigh is how many rows have their reservoirs in shared memory at a time: one each warp.
+func (h *reservoirHop) mostHigh(b *bspBatch, rule request.Rule) (uint64, error) {
+	blocks, err := h.kernels.draw[h.wide].Occupancy(drawThreads, int(sharedOf(rule, b.graph)))
+	return uint64(blocks * b.multiprocessors * drawThreads / 32), err
+}
+
 func (h *reservoirHop) count(b *bspBatch, rule request.Rule) error {
 	p, s := h.plan, SpaceOf[reservoirSpace](b.space)
 	snake := p.SnakeBelow
@@ -186,6 +195,13 @@ func (h *reservoirHop) count(b *bspBatch, rule request.Rule) error {
 	h.args = reservoirArgs{
 		Classes: s.classes.Address, Threshold: p.threshold(rule, b.graph), Schedule: word(p.Schedule),
 		SnakeBelow: uint32(snake), SlotBits: uint32(8 * slotBytes(b.graph)),
+	}
+	if p.Derived && h.args.Threshold != NoRow {
+		var err error
+		if h.args.MostHigh, err = h.mostHigh(b, rule); err != nil {
+			return err
+		}
+		h.args.Threshold = NoRow
 	}
 	// Rows in one part that are drawn as they come need no order.
 	if p.Schedule || h.args.Threshold != 0 && h.args.Threshold != NoRow {

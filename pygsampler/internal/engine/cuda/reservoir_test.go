@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -214,6 +215,70 @@ func TestReservoirOrder(t *testing.T) {
 				if int(v) != i {
 					t.Fatalf("schedule %v, threshold %d: row %d is not there once", schedule, threshold, i)
 				}
+			}
+		}
+	}
+}
+
+// A threshold that is left to the batch gives the high part the classes of largest degrees that
+// find room in shared memory, and no part of one.
+func TestReservoirDerivedThreshold(t *testing.T) {
+	e, s := device(t)
+	k, err := Kept(e, "reservoir", loadReservoir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	classOf := func(degree int64) int64 {
+		exponent := int64(0)
+		for degree>>exponent > 7 {
+			exponent++
+		}
+		return exponent<<32 + degree>>exponent
+	}
+	for _, shape := range []struct{ rows, degree int64 }{{40, 3}, {20_000, 3}, {20_000, 90}} {
+		rows := make([][]int64, shape.rows)
+		for v := range shape.rows {
+			for i := range shape.degree + v%97*v%13 {
+				rows[v] = append(rows[v], (v+i*7)%shape.rows)
+			}
+		}
+		g, d := graphOf(t, e, rows, shape.rows, 32, 64, false)
+		for _, fanout := range []int64{3, 40} {
+			r := cpu.Request{Relation: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(csctest.Steps(int(shape.rows), 1), 32)}}}
+			want, err := onCPU(&r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks, err := k.draw[0].Occupancy(drawThreads, int(sharedOf(r.Rule(0), d)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			most := int64(blocks * e.context.Properties().Multiprocessors * drawThreads / 32)
+			classes, wantHigh := map[int64]int64{}, int64(0)
+			for _, row := range rows {
+				classes[classOf(int64(len(row)))]++
+			}
+			for _, class := range slices.Backward(slices.Sorted(maps.Keys(classes))) {
+				if wantHigh+classes[class] > most {
+					break
+				}
+				wantHigh += classes[class]
+			}
+			high := int64(-1)
+			p := &Reservoir{Hops: Hops{r.Hops}, Threshold: 1, Derived: true, SnakeBelow: -1, Schedule: true}
+			b, err := sample(e, d, Call{Plan: watched{p, &high}, Batch: r.Batch, Stream: s.Handle()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := read(b, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.Equal(want) {
+				t.Errorf("%+v, fanout %d: another batch", shape, fanout)
+			}
+			if high != wantHigh {
+				t.Errorf("%+v, fanout %d: %d rows in the high part, want %d of at most %d", shape, fanout, high, wantHigh, most)
 			}
 		}
 	}

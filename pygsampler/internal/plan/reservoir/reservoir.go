@@ -31,15 +31,18 @@ func Parse(d *plan.Document) plan.Plan {
 		device.Hops = cuda.Hops{Hops: o.Hops}
 		return device
 	})}
-	threshold := d.Integer("degree_threshold", 0, math.MaxInt64, usualDegree)
+	threshold, derived := d.IntegerOr("degree_threshold", "auto", 0, math.MaxInt64, usualDegree)
 	switch d.OneOf("memory", "adaptive", "shared", "global") {
 	case "adaptive":
-		device.Threshold = uint64(threshold)
+		device.Threshold, device.Derived = uint64(threshold), derived
 	case "global":
 		device.Threshold = cuda.NoRow
 	}
 	device.SnakeBelow = d.Integer("block_threshold", 0, math.MaxInt32, -1)
 	device.Schedule = d.Bool("schedule", true)
+	if derived && !device.Schedule {
+		d.Refuse(request.ErrValue, "degree_threshold: expected an integer with schedule=False, got 'auto', which goes by the order of degrees")
+	}
 	device.Apart = d.Integer("streams", 1, 2, 1) == 2
 	return p
 }
