@@ -1,7 +1,7 @@
-/* The driver's functions as Go calls them. mumax has about a third of them, which act on whatever
- * context is current on the calling thread. Each function here makes its context current for the
- * length of the call and then restores the former one, so that a caller may be on any thread and
- * the current context never changes for others.
+/* The driver's functions as Go calls them, but those that mumax's package cu calls; README.md has
+ * both, with reasons. cu's functions act on whatever context is current on the calling thread. Each
+ * function here makes its context current for the length of the call and then restores the former
+ * one, so that a caller may be on any thread and the current context never changes for others.
  *
  * Handles are integers here. Go may not hold 1 and 2, which name streams, in a pointer: moving a
  * goroutine's stack ends the process when it finds them there.
@@ -67,26 +67,11 @@ static inline int gpu_release(int device)
     return cuDevicePrimaryCtxRelease(device);
 }
 
-static inline int gpu_synchronize(handle context)
-{
-    IN_CONTEXT(context, cuCtxSynchronize());
-}
-
-static inline int gpu_enable_peer(handle context, handle peer)
-{
-    IN_CONTEXT(context, cuCtxEnablePeerAccess((CUcontext)peer, 0));
-}
-
 /* ---- streams and events ---- */
 
 static inline int gpu_stream_create(handle context, handle *stream)
 {
     IN_CONTEXT(context, cuStreamCreate((CUstream *)stream, CU_STREAM_NON_BLOCKING));
-}
-
-static inline int gpu_stream_destroy(handle context, handle stream)
-{
-    IN_CONTEXT(context, cuStreamDestroy((CUstream)stream));
 }
 
 static inline int gpu_stream_context(handle context, handle stream, handle *owner)
@@ -193,11 +178,6 @@ static inline int gpu_host_alloc(handle context, uint64_t bytes, void **pointer)
 {
     IN_CONTEXT(context, cuMemHostAlloc(pointer, bytes,
                                        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
-}
-
-static inline int gpu_host_free(handle context, void *pointer)
-{
-    IN_CONTEXT(context, cuMemFreeHost(pointer));
 }
 
 static inline int gpu_host_address(handle context, handle pointer, uint64_t *address)

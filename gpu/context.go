@@ -98,7 +98,7 @@ func (c *Context) Do(f func() error) (err error) {
 // Synchronize waits until the device has done all that was asked of it in this
 // context, by whomever.
 func (c *Context) Synchronize() error {
-	return check("cuCtxSynchronize", C.gpu_synchronize(c.handle))
+	return c.Do(func() error { return try("cuCtxSynchronize", cu.CtxSynchronize) })
 }
 
 // MemoryInfo is how much of the device's memory is free, for all processes, and
@@ -113,7 +113,9 @@ func (c *Context) MemoryInfo() (free, total int64, err error) {
 // EnablePeer lets kernels of this context use memory of peer's device. Once is
 // enough; it stays for as long as the primary context lives.
 func (c *Context) EnablePeer(peer *Context) error {
-	err := check("cuCtxEnablePeerAccess", C.gpu_enable_peer(c.handle, peer.handle))
+	err := c.Do(func() error {
+		return try("cuCtxEnablePeerAccess", func() { cu.CtxEnablePeerAccess(cu.Context(peer.handle)) })
+	})
 	if code(err) == peerEnabled {
 		return nil
 	}

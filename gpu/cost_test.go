@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"errors"
-	"runtime"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -90,19 +89,40 @@ func BenchmarkCost(b *testing.B) {
 	b.Run("Do", func(b *testing.B) {
 		costs(b, r, func() error { return r.Do(func() error { return nil }) })
 	})
-	b.Run("launch by mumax", func(b *testing.B) {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		cu.CtxSetCurrent(cu.Context(r.Handle()))
-		defer cu.CtxSetCurrent(0)
-		words := []uint64{1, 2, 3}
-		parameters := []unsafe.Pointer{unsafe.Pointer(&words[0])}
-		costs(b, r, func() error {
-			return try("cuLaunchKernel", func() {
-				cu.LaunchKernel(cu.Function(r.none.handle), 1, 1, 1, 32, 1, 1, 0, cu.Stream(r.s.Handle()), parameters)
-			})
+	// Calls that calls.h declares again, and the same by mumax, whose stream is one of ours.
+	m, err := r.pool.Alloc(r.s, 1<<10)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Free(r.s)
+	page, err := r.AllocPinned(1 << 10)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer page.Close()
+	words := []uint64{1, 2, 3}
+	parameters := []unsafe.Pointer{unsafe.Pointer(&words[0])}
+	stream, at := cu.Stream(r.s.Handle()), cu.DevicePtr(m.Address)
+	for _, c := range []struct {
+		name   string
+		ours   func() error
+		theirs func()
+	}{
+		{"cuLaunchKernel", func() error { return r.none.Launch(r.s, shape, &args) }, func() {
+			cu.LaunchKernel(cu.Function(r.none.handle), 1, 1, 1, 32, 1, 1, 0, stream, parameters)
+		}},
+		{"cuMemsetD32Async", func() error { return r.s.Fill32(m.Address, 0, 64) }, func() { cu.MemsetD32Async(at, 0, 64, stream) }},
+		{"cuMemcpyHtoDAsync", func() error { return r.s.Upload(m.Address, page.Pointer, 64) }, func() {
+			cu.MemcpyHtoDAsync(at, page.Pointer, 64, stream)
+		}},
+		{"cuStreamQuery", func() error { _, err := r.s.Done(); return err }, func() { stream.Query() }},
+		{"cuStreamSynchronize", func() error { return r.s.Synchronize() }, stream.Synchronize},
+	} {
+		b.Run(c.name, func(b *testing.B) { costs(b, r, c.ours) })
+		b.Run(c.name+" by mumax", func(b *testing.B) {
+			costs(b, r, func() error { return r.Do(func() error { return try(c.name, c.theirs) }) })
 		})
-	})
+	}
 }
 
 // BenchmarkRegister pins and unpins memory that has been written to.

@@ -7,7 +7,11 @@ package gpu
 // #cgo nocallback gpu_host_address
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/mumax/3/cuda/cu"
+)
 
 // Pinned is host memory that stays in place and that kernels can use, too: Size
 // bytes at Pointer for the host and at Address for kernels and copies. It is the
@@ -34,8 +38,7 @@ func (c *Context) AllocPinned(bytes uint64) (p Pinned, err error) {
 		return Pinned{}, c.shortage(err, "pinned host", bytes)
 	}
 	if p.Address, err = c.address(uintptr(p.Pointer)); err != nil {
-		C.gpu_host_free(c.handle, p.Pointer)
-		return Pinned{}, err
+		return Pinned{}, both(err, p.free())
 	}
 	return p, nil
 }
@@ -49,11 +52,15 @@ func (p *Pinned) Close() error {
 	if p.Pointer == nil {
 		return nil
 	}
-	if err := check("cuMemFreeHost", C.gpu_host_free(p.context.handle, p.Pointer)); err != nil {
+	if err := p.free(); err != nil {
 		return err
 	}
 	*p = Pinned{}
 	return nil
+}
+
+func (p *Pinned) free() error {
+	return p.context.Do(func() error { return try("cuMemFreeHost", func() { cu.MemFreeHost(p.Pointer) }) })
 }
 
 // address is where kernels of this context find the pinned host memory at p.

@@ -9,6 +9,8 @@ package gpu
 // #cgo nocallback gpu_stream_query
 import "C"
 
+import "github.com/mumax/3/cuda/cu"
+
 // Streams that exist without having been created, as DLPack, torch and the driver
 // number them.
 const (
@@ -92,7 +94,9 @@ func (s *Stream) Close() error {
 	if !s.owned {
 		return nil
 	}
-	if err := check("cuStreamDestroy", C.gpu_stream_destroy(s.context.handle, s.handle)); err != nil {
+	// One of ours, whose handle is an address: it may be a pointer in Go.
+	stream := cu.Stream(s.handle)
+	if err := s.context.Do(func() error { return try("cuStreamDestroy", stream.Destroy) }); err != nil {
 		return err
 	}
 	*s = Stream{}
