@@ -14,6 +14,7 @@ Parts, in the order in which they run when none is named:
 - weights     weighted sampling beside uniform sampling
 - gather      rows of a table by their ids, beside torch's index_select and a copy
 - turbo       TurboGNN's sampling kernels, their thresholds and switches, beside ours
+- turbo_training  epochs of TurboGNN's models with its kernels, its pipeline, both, and ours
 - cache       rows that are on the host and in part on the device, and what keeping them takes
 - walks       random walks, beside bare kernels of the same reads
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
@@ -43,7 +44,17 @@ from pathlib import Path
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "pgsampler", "training", "steps"),
     "pyg_steps",
-    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
+    *(
+        "weights",
+        "gather",
+        "turbo",
+        "turbo_training",
+        "cache",
+        "walks",
+        "transit",
+        "khop",
+        "programs",
+    ),
     *("labor", "passes", "layouts", "typed", "rgcn", "peers", "roofline"),
 )
 # Parts are called as the files of their results, some modules by what they measure.
@@ -54,7 +65,7 @@ _MODULES = {
     "typed": "benchmarks.gpu.hetero",
     **{
         name: f"benchmarks.research.{name}"
-        for name in ("ablation", "khop", "pgsampler", "transit", "turbo")
+        for name in ("ablation", "khop", "pgsampler", "transit", "turbo", "turbo_training")
     },
 }
 # Of the budget, where all parts share it.
@@ -71,6 +82,7 @@ _SHARES = {
     "weights": 3,
     "gather": 1,
     "turbo": 3,
+    "turbo_training": 4,
     "cache": 1,
     "walks": 3,
     "transit": 3,

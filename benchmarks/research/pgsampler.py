@@ -73,6 +73,15 @@ def busy(found: Sequence[Kernel]) -> float:
     return sum(kernel.end - kernel.start for kernel in found)
 
 
+def union(found: Sequence[Kernel]) -> float:
+    """Microseconds in which at least one kernel ran."""
+    total, end = 0.0, float("-inf")
+    for kernel in sorted(found, key=lambda kernel: kernel.start):
+        total += max(kernel.end - max(kernel.start, end), 0.0)
+        end = max(end, kernel.end)
+    return total
+
+
 def split(found: Sequence[Kernel], first: str) -> list[list[Kernel]]:
     """Runs of kernels, each from one on whose name begins with ``first``."""
     runs: list[list[Kernel]] = []

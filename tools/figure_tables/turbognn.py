@@ -2,12 +2,73 @@
 
 from __future__ import annotations
 
-from figure_tables.record import CASE, NONE_OF_GPU, Record, case, figure, source, table
+from figure_tables.record import (
+    CASE,
+    NONE_OF_GPU,
+    Record,
+    case,
+    figure,
+    source,
+    table,
+    unmeasured,
+)
+
+# Of the batches that were measured the pages show these: the others lie in between.
+_BATCHES = {4_000, 40_000, 169_343, 200_000, 1_200_000}
+_SHOWN = {"bsp": "`bsp`", "captured": "ours, captured"}
 
 
 def of_kind(record: Record, kind: str) -> list[Record]:
     """The rows of a kind."""
     return [row for row in record["rows"] if row["kind"] == kind]
+
+
+@figure("gpu/turbo_training.json", unmeasured("python -m benchmarks.gpu turbo_training"))
+def gpu_turbo_epochs(record: Record) -> str:
+    """Epochs with TurboGNN's kernels, its pipeline, both, and ours: figures 11 to 13."""
+    found = of_kind(record, "epochs")
+    ways = list(dict.fromkeys(way for row in found for way in row["epoch_ms"]))
+    rows = []
+    for row in sorted(found, key=lambda row: (row["shape"], row["model"], row["batch"])):
+        ms = row["epoch_ms"]
+        cells = [row["shape"], row["model"], f"{row['batch']:,}", f"{ms['neither']:.1f}"]
+        cells += [f"{ms['neither'] / ms[way]:.2f}x" if way in ms else "" for way in ways[1:]]
+        rows.append(cells)
+    head = ["graph", "model", "batch", "neither, ms", *(_SHOWN.get(way, way) for way in ways[1:])]
+    return f"{source(record)}\n{table(head, rows, len(head) - 2)}"
+
+
+@figure("gpu/turbo_training.json", unmeasured("python -m benchmarks.gpu turbo_training"))
+def gpu_turbo_busy(record: Record) -> str:
+    """The part of the time in which the GPU runs a kernel: table I."""
+    found = of_kind(record, "epochs")
+    ways = list(dict.fromkeys(way for row in found for way in row["busy"]))
+    cases: dict[tuple[str, str], list[Record]] = {}
+    for row in found:
+        cases.setdefault((row["shape"], row["model"]), []).append(row["busy"])
+    rows = []
+    for (shape, model), of in sorted(cases.items()):
+        shares = [[busy[way] for busy in of if busy.get(way) is not None] for way in ways]
+        means = [f"{100 * sum(each) / len(each):.0f} %" if each else "" for each in shares]
+        rows.append([shape, model, *means])
+    return table(["graph", "model", *(_SHOWN.get(way, way) for way in ways)], rows, len(ways))
+
+
+@figure("gpu/turbo_training.json", unmeasured("python -m benchmarks.gpu turbo_training"))
+def gpu_turbo_stages(record: Record) -> str:
+    """Nodes by layer, and milliseconds of the stages of a step: figure 3."""
+    rows = [
+        [
+            row["shape"],
+            f"{row['batch']:,}",
+            " to ".join(f"{count:,}" for count in row["nodes"]),
+            *(f"{ms:.2f}" for ms in row["ms"].values()),
+        ]
+        for row in of_kind(record, "stages")
+    ]
+    names = next((list(row["ms"]) for row in of_kind(record, "stages")), [])
+    head = ["graph", "batch", "nodes by layer", *(f"{name}, ms" for name in names)]
+    return table(head, rows, len(names))
 
 
 def drawn(row: Record, way: str) -> float:
@@ -49,6 +110,8 @@ def gpu_turbo_ablation(record: Record) -> str:
         ways.insert(3, "derived")
     rows = []
     for row in sorted(found, key=lambda row: (row["shape"], row["fanouts"], row["batch"])):
+        if row["batch"] not in _BATCHES:
+            continue
         off = drawn(row, "off")
         cells = [row["shape"], f"{row['batch']:,}", str(row["fanouts"][0]), f"{off:.0f}"]
         cells += [f"{off / drawn(row, way):.2f}x" for way in ways]
@@ -69,6 +132,8 @@ def gpu_turbo_calls(record: Record) -> str:
     ways = ("off", "B+S+A", "streams", "bsp", "persistent")
     rows = []
     for row in (row for row in record["rows"] if row["kind"] != "sweep"):
+        if row["kind"] == "kernel" and row["batch"] not in _BATCHES:
+            continue
         us = {way: row["call_us"][way]["median"] for way in ways}
         cells = [*case(row), f"{row['edges']:,}", *(f"{us[way]:.0f}" for way in ways)]
         rows.append([*cells, f"{us['B+S+A'] / us['persistent']:.1f}x"])
