@@ -64,6 +64,29 @@ def test_a_cap_of_the_vertices_of_a_hop() -> None:
         samplers.seal(max_nodes_per_hop=-1)
 
 
+SCORES = np.array([1.0, 2.0, 7.0, 3.0, 0.0])
+
+
+def test_neighbors_are_drawn_by_a_score() -> None:
+    """Of 2 in 2-4, by 1, 2 and 3; what 4 meets is 3 alone."""
+    graph = of(BOTH).with_data(node_data={"ppr": SCORES})
+    sampler = samplers.seal(fanouts=[1], score="ppr", seed=5)
+    counts = Counter(tuple(sorted(b.nodes.tolist())) for b in batches(sampler, graph, [2, 4]))
+    plausible(counts, {(0, 2, 3, 4): 1 / 6, (1, 2, 3, 4): 2 / 6, (2, 3, 4): 3 / 6})
+    # 4 is never met from 3, and from the ends of 0-3 neither.
+    for b in batches(samplers.seal(fanouts=[-1, -1, -1], score="ppr", seed=5), graph, [0, 3], 3):
+        assert sorted(b.nodes.tolist()) == [0, 1, 2, 3]
+
+
+def test_the_nodes_of_a_capped_hop_are_drawn_by_a_score() -> None:
+    graph = of(BOTH).with_data(node_data={"ppr": SCORES})
+    sampler = samplers.seal(fanouts=[-1], max_nodes_per_hop=1, score="ppr", seed=5)
+    counts = Counter(tuple(sorted(b.nodes.tolist())) for b in batches(sampler, graph, [2, 4]))
+    plausible(counts, {(0, 2, 4): 1 / 6, (1, 2, 4): 2 / 6, (2, 3, 4): 3 / 6})
+    with pytest.raises(ValueError, match="'rank'"):
+        samplers.seal(score="rank").sample(graph, [2, 4])
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cap_of_hops(seed: int) -> None:
     """A hop is what those of the one before meet anew, up to the cap; with room for all, all."""

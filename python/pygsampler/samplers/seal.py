@@ -26,6 +26,7 @@ def seal(
     *,
     fanouts: Sequence[int] = (-1,),
     max_nodes_per_hop: int | None = None,
+    score: str | None = None,
 ) -> Any:
     """SEAL (Zhang and Chen, 2018): what is around a link, without the link.
 
@@ -43,17 +44,24 @@ def seal(
         At most so many nodes of each hop, drawn uniformly of those that no hop before has met:
         hubs have no more either. A hop is of those that the one before has drawn then, and what
         was met and not drawn is out, as in its authors' code.
+    score : str, optional
+        The name of a node array of finite numbers >= 0, such as PageRank: neighbors, and the nodes
+        of a hop where these are capped, are drawn by it instead of uniformly, as in gSampler's SEAL
+        (Gong et al., 2023, section 2). A node of score 0 is never drawn.
     """
     most = max_nodes_per_hop
     if most is not None:
         most = integer(most, "max_nodes_per_hop", 0, 2**31 - 1)
     V = met = new = seeds.unique()
     for K in innermost_first(fanouts, "fanouts", 0):
+        C = A[:, V if most is None else new]
+        by = None if score is None else C.spread(A.ndata[score], axis=1)
+        reached = C.individual_sample(K, by).row()
         if most is None:
-            V = V | A[:, V].individual_sample(K).row()
+            V = V | reached
             continue
-        reached = A[:, new].individual_sample(K).row()
-        new = (~reached.isin(met)).draw(most)
+        fresh: Any = ~reached.isin(met)
+        new = (fresh if score is None else fresh * A.ndata[score][reached]).draw(most)
         met, V = met | reached, V | new
     G = A.induce(V)
     ends = A.number()[seeds]
