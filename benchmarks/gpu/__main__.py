@@ -20,6 +20,7 @@ Parts, in the order in which they run when none is named:
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
 - khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
 - programs    algorithms as programs, beside gSampler's and torch's
+- large_programs  programs on graphs of papers100M's and Friendster's size, also page-locked
 - labor       LABOR, beside DGL's
 - passes      programs with more and more of the passes: gSampler's figure 10
 - layouts     edges of programs by their columns, by their rows, and by costs
@@ -54,6 +55,7 @@ PARTS = (
         "transit",
         "khop",
         "programs",
+        "large_programs",
     ),
     *("labor", "passes", "layouts", "typed", "rgcn", "peers", "roofline"),
 )
@@ -65,7 +67,15 @@ _MODULES = {
     "typed": "benchmarks.gpu.hetero",
     **{
         name: f"benchmarks.research.{name}"
-        for name in ("ablation", "khop", "pgsampler", "transit", "turbo", "turbo_training")
+        for name in (
+            "ablation",
+            "khop",
+            "large_programs",
+            "pgsampler",
+            "transit",
+            "turbo",
+            "turbo_training",
+        )
     },
 }
 # Of the budget, where all parts share it.
@@ -87,6 +97,7 @@ _SHARES = {
     "walks": 3,
     "transit": 3,
     "programs": 3,
+    "large_programs": 3,
     "khop": 2,
     "labor": 2,
     "passes": 3,

@@ -23,6 +23,8 @@ SHAPES = {
     "products": (2_449_029, 123_718_280, 2.2, 2.0),
     "livejournal": (4_847_571, 68_993_773, 2.4, 2.0),
     "papers100m": (111_059_956, 1_615_685_872, 2.4, 2.0),
+    # Each of its edges once.
+    "friendster": (65_608_366, 1_806_067_135, 2.4, 2.0),
     # Not of a paper: for trying these benchmarks out.
     "tiny": (3_000, 30_000, 2.4, 2.0),
 }

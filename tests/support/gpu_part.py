@@ -25,8 +25,8 @@ class Event:
     def synchronize(self): pass
     def elapsed_time(self, other): return 1.0
 
-def make(name):
-    made = graphs.make(name, device="cpu")
+def make(name, *dtype):
+    made = graphs.make(name, *dtype, device="cpu")
     made.graph = made.graph.to("cuda")
     return made
 
@@ -54,7 +54,8 @@ def on_emulator(module, **others):
         get_device_properties=lambda i: SimpleNamespace(multi_processor_count=1, total_memory=1),
         Event=Event,
     ), mock.patch.multiple(torch, empty=on_host(torch.empty), zeros=on_host(torch.zeros)), \\
-         mock.patch.multiple(module, make=make, Direct=FromHost, **others), \\
+         mock.patch.multiple(module, make=make, **others), \\
+         mock.patch.object(module, "Direct", FromHost, create=True), \\
          mock.patch.object(pgs.MiniBatch, "torch", lambda self: as_torch(self.cpu())):
         yield
 """

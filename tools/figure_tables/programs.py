@@ -131,3 +131,21 @@ def gpu_typed(record: Record) -> str:
         rows.append([*cells, f"{cpu:,.0f}", f"{cpu / gpu:.1f}x"])
     head = ["graph", "types of edges", "edges a batch", "GPU, us", "CPU, us", "ratio"]
     return f"{source(record)}\n{table(head, rows, 5)}"
+
+
+@figure("gpu/large_programs.json", unmeasured("python -m benchmarks.gpu large_programs"))
+def gpu_large_programs(record: Record) -> str:
+    """Programs on large graphs, on the device and page-locked on the host."""
+    rows = [
+        [
+            row["shape"],
+            row["place"],
+            row["setting"],
+            f"{row['us']['median']:.0f}",
+            f"{row['engine_us']['median']:.0f}",
+            f"{row['many_us']:.0f}",
+        ]
+        for row in record["rows"]
+    ]
+    head = ["graph", "place", "algorithm", "us a batch", "engine, us", "us a batch of 64"]
+    return f"{source(record)}\n{table(head, rows, 3)}"

@@ -1,0 +1,71 @@
+"""Programs on the graphs of gSampler's table 6 that are large, in the GPU's memory and outside.
+
+The graphs have the counts of ogbn-papers100M and of Friendster, each edge of which is there once.
+A row is an algorithm of ``benchmarks.gpu programs`` on a graph that lies on the device or
+page-locked on the host; one batch of each is compared with the CPU engine's before a clock starts.
+``many_us`` is a batch of 64 that are given together: gSampler's super-batch.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import torch
+
+from .. import programs
+from ..gpu.graphs import make
+from ..gpu.programs import checked, ours, with_data
+from ..gpu.record import Budget, Record
+
+SHAPES = ("papers100m", "friendster")
+
+
+def measure(shape: str, place: str, at: programs.Setting, graphs: Any, sets: Any) -> dict[str, Any]:
+    """A row of one algorithm on one graph."""
+    here, there = graphs
+    sampler = at.ours()
+    sampler.sample(there, sets[0][: at.seeds])
+    own = [seeds[: at.seeds] for seeds in sets]
+    checked(sampler, there, here, own[1])
+    found = ours(sampler, there, own)
+    return {"shape": shape, "place": place, "setting": at.name, "seeds": at.seeds, **found}
+
+
+def line(row: dict[str, Any]) -> str:
+    """One line for a row."""
+    return (
+        f"{row['shape']:10} {row['place']:7} {row['setting']:24} {row['us']['median']:9.1f} us "
+        f"(engine {row['engine_us']['median']:.1f}), of many {row['many_us']:.1f}"
+    )
+
+
+def run(record: Record, budget: Budget, trial: bool) -> None:
+    """Each graph on the device, then page-locked."""
+    shapes = ("tiny",) if trial else SHAPES
+    for number, shape in enumerate(shapes):
+        share = Budget(budget.left() / (len(shapes) - number))
+        made = make(shape, torch.int32)
+        here, _, _ = with_data(made)
+        sets = made.seeds(max(at.seeds for at in programs.SETTINGS), 24, torch.int64)
+        # The copy that programs read has the weights, so the graph alone is not needed there.
+        del made
+        gc.collect()
+        torch.cuda.empty_cache()
+        for place in ("device", "pinned"):
+            if share.over():
+                record.skip(f"{shape}, {place}")
+                continue
+            there = here.to("cuda") if place == "device" else here.pin()
+            for at in programs.SETTINGS:
+                if share.over():
+                    record.skip(f"{shape}, {place}, {at.name}")
+                    continue
+                row = measure(shape, place, at, (here, there), sets)
+                print(line(row), flush=True)
+                record.add(row)
+            there.close()
+            gc.collect()
+        del here, sets
+        gc.collect()
+        torch.cuda.empty_cache()
