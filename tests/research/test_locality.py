@@ -12,7 +12,7 @@ import pygsampler as pgs
 from pygsampler import research
 
 # The package has a function of this name too.
-module: Any = import_module("pygsampler.samplers.locality")
+module: Any = import_module("pygsampler.research.locality")
 
 # Neighbours with the published and the repaired score.
 RUN = list(range(3, 8))

@@ -55,7 +55,7 @@ def test_a_bound_of_zero_brings_no_weight(graph: pgs.Graph) -> None:
 
 def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
     """Draws by no marks at all are uniform, and whoever made them is told."""
-    with pytest.warns(UserWarning, match="locality_scores: no vertex is marked"):
+    with pytest.warns(UserWarning, match="locality_scores: no node is marked"):
         marks = research.locality_scores(graph, threshold=2.0)
     unmarked = graph.with_data(node_data={"locality": marks})
     ones = graph.with_data(node_data={"locality": np.ones(5)})

@@ -1,4 +1,4 @@
-"""GNNSampler's locality: which nodes have neighbours that lie together in memory."""
+"""GNNSampler's locality: samplers that prefer nodes whose neighbors lie together in memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def locality(
     beta: float = 2.0,
     hard: bool = False,
 ) -> list[Matrix]:
-    """GNNSampler (Liu et al., 2021): neighbours whose own neighbours lie together, more often.
+    """GNNSampler (Liu et al., 2021): neighbors whose own neighbors lie together, more often.
 
     An edge from u is drawn by 1 + (beta - 1) L(u), L in [0, 1]: every edge keeps a chance.
 
@@ -168,9 +168,9 @@ def locality_scores(
     graph : Graph
         On the CPU.
     min_neighbors : int
-        Nodes with fewer distinct neighbours (or edges, of the published measure) have 0.
+        Nodes with fewer distinct neighbors (or edges, of the published measure) have 0.
     measure : str
-        ``"repaired"``: of the distinct neighbours in ascending order, with their mean taken away,
+        ``"repaired"``: of the distinct neighbors in ascending order, with their mean taken away,
         and of the numbers 0, 1, 2, ... with theirs: sum(x g) / sum(x^2). It is 1 for a run, 1/c for
         a stride of c, and the same wherever the ids lie. ``"published"``: the paper's ratio
         (Algorithm 5), of the ids themselves, which depends on where they lie: for comparisons.
@@ -226,7 +226,7 @@ def locality_scores(
         marks = np.where(scores > threshold, 1, 0)
     if len(marks) and marks is not scores and not marks.any():
         warnings.warn(
-            "locality_scores: no vertex is marked, so draws by these marks are uniform",
+            "locality_scores: no node is marked, so draws by these marks are uniform",
             stacklevel=2,
         )
     return marks.astype(np.float32)
@@ -263,9 +263,9 @@ def _published(ids: Any, degrees: Any, least: int) -> Any:
     return _ratio(np.bincount(row, ids * ideal, len(degrees)), ids * ids, row, degrees, least)
 
 
-def _ratio(above: Any, below: Any, row: Any, count: Any, least: int) -> Any:
+def _ratio(above: Any, below: Any, owner: Any, count: Any, least: int) -> Any:
     import numpy as np
 
-    total = np.bincount(row, below, len(count))
+    total = np.bincount(owner, below, len(count))
     known = (count >= least) & (total > 0)
     return np.divide(above, total, out=np.zeros(len(count)), where=known)
