@@ -60,7 +60,10 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "asgcn": lambda graph: samplers.learned.asgcn_trained(
         graph, features=code(), w=scores(), nodes=[4096, 4096], seed=0
     ),
-    "locality_layers": lambda graph: research.locality_layers(nodes=[4096, 4096], beta=3.0, seed=0),
+    "locality_importance": lambda graph: research.locality_importance(
+        nodes=[4096, 4096], beta=3.0, seed=0
+    ),
+    "locality_layers": lambda graph: research.locality_layers(nodes=[4096, 4096], seed=0),
     "saint_node": lambda graph: samplers.saint_node(budget=6000, seed=0),
     "saint_edge": lambda graph: samplers.saint_edge(budget=4000, seed=0),
     "saint_walk": lambda graph: samplers.saint_walk(roots=3000, length=2, seed=0),

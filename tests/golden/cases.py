@@ -448,7 +448,12 @@ def programs() -> Iterator[Case]:
         "mvs": (samplers.mvs, {"size": 60, "fanouts": [4]}),
         "locality": (research.locality, {"fanouts": [4, 3]}),
         "locality hard": (research.locality, {"fanouts": [4, 3], "hard": True}),
-        "locality layers": (research.locality_layers, {"nodes": [64, 32]}),
+        "locality layers": (research.locality_importance, {"nodes": [64, 32]}),
+        "layers by degree": (research.locality_layers, {"nodes": [64, 32]}),
+        "layers by degree, weighted": (
+            research.locality_layers,
+            {"nodes": [64, 32], "reuse": 0.25, "weight": "w"},
+        ),
         "locality saint": (research.locality_saint, {"budget": 200}),
     }
     for name, (program, options) in listed.items():

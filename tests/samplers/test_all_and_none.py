@@ -27,8 +27,9 @@ def graph() -> pgs.Graph:
         lambda: samplers.fastgcn(nodes=[-1], weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="iid", normalize=False, weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="poisson", weight="w", seed=1),
+        lambda: research.locality_importance(nodes=[-1], weight="w", seed=1),
+        lambda: research.locality_importance(nodes=[-1], by="hop", weight="w", seed=1),
         lambda: research.locality_layers(nodes=[-1], weight="w", seed=1),
-        lambda: research.locality_layers(nodes=[-1], by="hop", weight="w", seed=1),
         lambda: samplers.asgcn(nodes=[-1], weight="w", seed=1),
     ],
 )
@@ -62,7 +63,7 @@ def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
     for make in (
         lambda: research.locality(fanouts=[1], hard=True, seed=3),
         lambda: research.locality_saint(budget=2, hard=True, seed=3),
-        lambda: research.locality_layers(nodes=[2], hard=True, seed=3),
+        lambda: research.locality_importance(nodes=[2], hard=True, seed=3),
     ):
         for batch in range(5):
             found, same = (

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from pygsampler._engine.public_home import set_public_module
-from pygsampler.research.locality import locality, locality_layers, locality_saint, locality_scores
+from pygsampler.research.locality import (
+    locality,
+    locality_importance,
+    locality_layers,
+    locality_saint,
+    locality_scores,
+)
 from pygsampler.research.step_samples import StepSamples
 from pygsampler.research.step_sampling import KHop, LayerSample
 
@@ -12,6 +18,7 @@ __all__ = [
     "LayerSample",
     "StepSamples",
     "locality",
+    "locality_importance",
     "locality_layers",
     "locality_saint",
     "locality_scores",
