@@ -33,6 +33,9 @@ def test_each_part_has_its_rows(locality: Any, tmp_path: Path) -> None:
         assert 0.2 < row["accuracy"] <= 1 and 0 <= row["clustering"] <= 1
         assert row["epoch_s"] > 0 and row["edges"] > 0
         assert (row["scored"] == 1) == (row["way"] == "uniform") or row["way"].startswith("rep")
+    (about,) = made["graphs"]
+    assert about["nodes"] == 5000 and 0.9 < about["reusing_rate"] < 1
+    assert about["average_neighbors"] == pytest.approx(about["edges"] / 5000)
     trained = {(row["model"], row["way"]): row for row in made["training"]}
     assert len(trained) == 9 and {m for m, _ in trained} == {"GraphSAGE", "FastGCN", "GraphSAINT"}
     assert all(row["accuracy"] > 0.6 and row["epoch_ratio"] > 0 for row in trained.values())

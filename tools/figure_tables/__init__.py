@@ -3,6 +3,7 @@
 from figure_tables import (
     cpu,
     loading,
+    locality,
     neighbors,
     partitioned,
     programs,
@@ -20,6 +21,7 @@ __all__ = [
     "ROOT",
     "cpu",
     "loading",
+    "locality",
     "neighbors",
     "partitioned",
     "programs",
