@@ -48,6 +48,8 @@ from .locality_training import (
     SAINT_BUDGET,
     SAINT_MARKS,
     Training,
+    all_marked,
+    at_random,
     best_quarter,
     in_turns,
     marked_share,
@@ -175,9 +177,10 @@ def neighbors(case: Case, epochs: int) -> Iterator[dict[str, Any]]:
 def subgraph_ways(graph: pgs.Graph) -> Iterator[tuple[str, pgs.Graph, Any]]:
     """Yields GraphSAINT's vanilla form and those by marks: way, graph and sampler."""
     uniform, by_marks = saint()
-    ones = np.ones(graph.num_nodes, np.float32)
-    yield "vanilla", graph.with_data(node_data={"locality": ones}), uniform
-    yield "published", marks(graph, *SAINT_MARKS), by_marks
+    published = marks(graph, *SAINT_MARKS)
+    yield "vanilla", all_marked(graph), uniform
+    yield "published", published, by_marks
+    yield "as many at random", at_random(published), by_marks
     yield "best quarter", best_quarter(graph), by_marks
 
 

@@ -171,48 +171,48 @@ def marked_share(graph: pgs.Graph) -> float:
     return float((graph.ndata["locality"].numpy() > 0).mean())
 
 
+def at_random(marked: pgs.Graph) -> pgs.Graph:
+    """Returns the graph with as many marks, on other nodes: what locality adds is what differs."""
+    scores = np.random.default_rng(0).permutation(marked.ndata["locality"].numpy())
+    return marked.with_data(node_data={"locality": scores})
+
+
 def models(case: Case) -> Iterator[tuple[str, list[tuple[str, float | None, Training]]]]:
     """Yields the paper's models, the vanilla form first: way, marked share, training."""
     graph = case.graph()
-    published, best = marks(graph, *SAGE_MARKS), best_quarter(graph)
+
+    def by_marks(published: pgs.Graph, sampler: Any, count: int) -> list[Any]:
+        return [
+            (way, marked_share(each), Training(case, each, sampler, count))
+            for way, each in (
+                ("published", published),
+                ("as many at random", at_random(published)),
+                ("best quarter", best_quarter(graph)),
+            )
+        ]
+
     count = -(-len(case.train) // SAGE_BATCH)
-    by_marks = research.locality(fanouts=SAGE_FANOUTS, hard=True, seed=0)
     vanilla: Any = samplers.graphsage(fanouts=SAGE_FANOUTS, seed=0)
-    yield (
-        "GraphSAGE",
-        [
-            ("vanilla", None, Training(case, graph, vanilla, count)),
-            *(
-                (way, marked_share(each), Training(case, each, by_marks, count))
-                for way, each in (("published", published), ("best quarter", best))
-            ),
-        ],
-    )
+    marked: Any = research.locality(fanouts=SAGE_FANOUTS, hard=True, seed=0)
+    base = ("vanilla", None, Training(case, graph, vanilla, count))
+    yield "GraphSAGE", [base, *by_marks(marks(graph, *SAGE_MARKS), marked, count)]
     count = -(-len(case.train) // LAYER_BATCH)
     vanilla = samplers.fastgcn(nodes=LAYER_NODES, seed=0)
-    layers: list[tuple[str, float | None, Training]] = [
-        ("vanilla", None, Training(case, graph, vanilla, count))
-    ]
+    ways: list[Any] = [("vanilla", None, Training(case, graph, vanilla, count))]
     for reuse in (0.0, 0.5):
-        sampler = research.locality_layers(nodes=LAYER_NODES, reuse=reuse, seed=0)
-        way = f"by degree, reuse {reuse:g}"
-        layers.append((way, None, Training(case, graph, sampler, count)))
-    yield "FastGCN", layers
-    published = marks(graph, *SAINT_MARKS)
+        layers = research.locality_layers(nodes=LAYER_NODES, reuse=reuse, seed=0)
+        ways.append((f"by degree, reuse {reuse:g}", None, Training(case, graph, layers, count)))
+    yield "FastGCN", ways
     # As many draws in an epoch as the graph has nodes.
     count = -(-graph.num_nodes // SAINT_BUDGET)
-    uniform, by_marks = saint()
-    plain = graph.with_data(node_data={"locality": np.ones(graph.num_nodes, np.float32)})
-    yield (
-        "GraphSAINT",
-        [
-            ("vanilla", None, Training(case, plain, uniform, count)),
-            *(
-                (way, marked_share(each), Training(case, each, by_marks, count))
-                for way, each in (("published", published), ("best quarter", best))
-            ),
-        ],
-    )
+    vanilla, marked = saint()
+    base = ("vanilla", None, Training(case, all_marked(graph), vanilla, count))
+    yield "GraphSAINT", [base, *by_marks(marks(graph, *SAINT_MARKS), marked, count)]
+
+
+def all_marked(graph: pgs.Graph) -> pgs.Graph:
+    """Returns the graph with a mark for each node."""
+    return graph.with_data(node_data={"locality": np.ones(graph.num_nodes, np.float32)})
 
 
 def saint() -> tuple[Any, Any]:
@@ -233,13 +233,12 @@ def sweep(case: Case, epochs: int) -> Iterator[dict[str, Any]]:
     """Yields a row for each n and s of the marks, after the vanilla form's, of two models."""
     graph = case.graph()
     uniform, drawn = saint()
-    plain = graph.with_data(node_data={"locality": np.ones(graph.num_nodes, np.float32)})
     sage: Any = samplers.graphsage(fanouts=SAGE_FANOUTS, seed=0)
     by_marks = research.locality(fanouts=SAGE_FANOUTS, hard=True, seed=0)
     marked = [marks(graph, *each) for each in SWEEP]
     for model, base, vanilla, sampler, count in (
         ("GraphSAGE", graph, sage, by_marks, -(-len(case.train) // SAGE_BATCH)),
-        ("GraphSAINT", plain, uniform, drawn, -(-graph.num_nodes // SAINT_BUDGET)),
+        ("GraphSAINT", all_marked(graph), uniform, drawn, -(-graph.num_nodes // SAINT_BUDGET)),
     ):
         contenders = [Training(case, each, sampler, count) for each in marked]
         rows = in_turns([Training(case, base, vanilla, count), *contenders], epochs)

@@ -37,9 +37,11 @@ def test_each_part_has_its_rows(locality: Any, tmp_path: Path) -> None:
     assert about["nodes"] == 5000 and 0.9 < about["reusing_rate"] < 1
     assert about["average_neighbors"] == pytest.approx(about["edges"] / 5000)
     trained = {(row["model"], row["way"]): row for row in made["training"]}
-    assert len(trained) == 9 and {m for m, _ in trained} == {"GraphSAGE", "FastGCN", "GraphSAINT"}
+    assert len(trained) == 11 and {m for m, _ in trained} == {"GraphSAGE", "FastGCN", "GraphSAINT"}
     assert all(row["accuracy"] > 0.6 and row["epoch_ratio"] > 0 for row in trained.values())
     assert {row["epoch_ratio"] for (_, way), row in trained.items() if way == "vanilla"} == {1}
+    marked = {way: row["marked"] for (model, way), row in trained.items() if model == "GraphSAGE"}
+    assert marked["as many at random"] == marked["published"] > 0
     swept = [(row["model"], row["n"], row["s"]) for row in made["sweep"]]
     assert len(set(swept)) == len(swept) == 18
     by_count = [row for row in made["subgraphs"] if row["way"] == "vanilla"]

@@ -101,15 +101,9 @@ def locality_subgraphs(record: Record) -> str:
     counts = list(dict.fromkeys(row["subgraphs"] for row in record["subgraphs"]))
     for what, digits in (("clustering", ".4f"), ("closed_triads", ",.0f")):
         for row in record["subgraphs"]:
-            begin = [row["graph"], row["way"]]
-            cells = lines.setdefault((row["graph"], row["way"]), begin)
-            cells.append(f"{row[what]:{digits}}")
-    head = [
-        "graph",
-        "way",
-        *(f"clustering, {n}" for n in counts),
-        *(f"triads, {n}" for n in counts),
-    ]
+            key = row["graph"], row["way"]
+            lines.setdefault(key, [*key]).append(f"{row[what]:{digits}}")
+    head = ["graph", "way", *(f"{what}, {n}" for what in ("clustering", "triads") for n in counts)]
     return table(head, list(lines.values()), 2 * len(counts))
 
 
