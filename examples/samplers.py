@@ -166,6 +166,14 @@ class Visits(Factor):
         return visits
 
 
+class ExactNorms(Factor):
+    """GraphSAINT's, where they are exact: 1 / the value of an edge."""
+
+    def forward(self, block: Any) -> Tensor:
+        """[num_edges]."""
+        return 1 / block.edge_data["w"]
+
+
 class Norms(Factor):
     """GraphSAINT's, where they are estimated: 1 / the chance of an edge beside its target."""
 
@@ -325,6 +333,8 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
         factor = Drawn(loader.graph)
     elif name == "pinsage":
         factor = Visits()
+    elif name in ("saint_node", "saint_edge", "locality_saint"):
+        factor = ExactNorms()
     elif name == "saint_walk":
         factor = Norms(samplers.saint_norms(graph, sampler))
     factor.to(loader.device)
