@@ -60,7 +60,10 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "asgcn": lambda graph: samplers.learned.asgcn_trained(
         graph, features=code(), w=scores(), nodes=[4096, 4096], seed=0
     ),
-    "locality_layers": lambda graph: research.locality_layers(nodes=[4096, 4096], beta=3.0, seed=0),
+    "locality_importance": lambda graph: research.locality_importance(
+        nodes=[4096, 4096], beta=3.0, seed=0
+    ),
+    "locality_layers": lambda graph: research.locality_layers(nodes=[4096, 4096], seed=0),
     "saint_node": lambda graph: samplers.saint_node(budget=6000, seed=0),
     "saint_edge": lambda graph: samplers.saint_edge(budget=4000, seed=0),
     "saint_walk": lambda graph: samplers.saint_walk(roots=3000, length=2, seed=0),
@@ -161,6 +164,14 @@ class Visits(Factor):
         """[num_edges], of ``Visited``'s blocks."""
         visits: Tensor = block.edge_ids.float()
         return visits
+
+
+class ExactNorms(Factor):
+    """GraphSAINT's, where they are exact: 1 / the value of an edge."""
+
+    def forward(self, block: Any) -> Tensor:
+        """[num_edges]."""
+        return 1 / block.edge_data["w"]
 
 
 class Norms(Factor):
@@ -322,6 +333,8 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
         factor = Drawn(loader.graph)
     elif name == "pinsage":
         factor = Visits()
+    elif name in ("saint_node", "saint_edge", "locality_saint"):
+        factor = ExactNorms()
     elif name == "saint_walk":
         factor = Norms(samplers.saint_norms(graph, sampler))
     factor.to(loader.device)

@@ -44,7 +44,7 @@ def test_unmarked_vertices_and_all_rows(hard: bool) -> None:
     there = cpu.to("cuda")
     for sampler in (
         research.locality(fanouts=[1], hard=hard, seed=3),
-        research.locality_layers(nodes=[-1], hard=hard, seed=3),
+        research.locality_importance(nodes=[-1], hard=hard, seed=3),
         samplers.asgcn(nodes=[-1], seed=3),
     ):
         want = sampler.sample(cpu, range(40), epoch=0, batch=0)

@@ -271,15 +271,10 @@ def test_figures_have_a_place_on_their_pages() -> None:
     of_a_gpu = {place for place in places if place.startswith("gpu_")}
     assert places - of_a_gpu == {
         *("ratios", "all_rows", "cache_hits", "growth", "threads", "hub"),
-        *(
-            "pyg_layers",
-            "pyg_share",
-            "pipeline_cache",
-            "pipeline_shares",
-            "locality",
-            "convergence",
-            "convergence_of_gpu",
-        ),
+        *("pyg_layers", "pyg_share", "pipeline_cache", "pipeline_shares"),
+        *("locality", "locality_graphs", "locality_training", "locality_sweep"),
+        *("locality_subgraphs", "locality_cache"),
+        *("convergence", "convergence_of_gpu"),
         *("parts", "parts_model", "copies", "small_calls"),
     }
     # Those of a GPU where there are any: what is kept is shown.

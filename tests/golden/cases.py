@@ -411,6 +411,25 @@ class _GNNSampler:
         return B, (bias, seeds | B.row())
 
 
+class _NamedSteps:
+    """A layer of rows in the named steps of GNNSampler's Algorithm 2."""
+
+    layers = 2
+
+    def construct_locality(self, adj_train: Any) -> Any:
+        return adj_train.ndata["locality"] + 1
+
+    def get_sample_num(self) -> int:
+        return 40
+
+    def get_prob_distribution(self, L: Any) -> Any:
+        return L
+
+    def sample_node(self, G: Any, inputs: Any, n: int, P: Any) -> Any:
+        C = G[:, inputs]
+        return C.collective_sample(n, P[C.row()])
+
+
 def programs() -> Iterator[Case]:
     features = feature_rows(NODES, 8)
     dense = {
@@ -448,7 +467,12 @@ def programs() -> Iterator[Case]:
         "mvs": (samplers.mvs, {"size": 60, "fanouts": [4]}),
         "locality": (research.locality, {"fanouts": [4, 3]}),
         "locality hard": (research.locality, {"fanouts": [4, 3], "hard": True}),
-        "locality layers": (research.locality_layers, {"nodes": [64, 32]}),
+        "locality layers": (research.locality_importance, {"nodes": [64, 32]}),
+        "layers by degree": (research.locality_layers, {"nodes": [64, 32]}),
+        "layers by degree, weighted": (
+            research.locality_layers,
+            {"nodes": [64, 32], "reuse": 0.25, "weight": "w"},
+        ),
         "locality saint": (research.locality_saint, {"budget": 200}),
     }
     for name, (program, options) in listed.items():
@@ -469,6 +493,7 @@ def programs() -> Iterator[Case]:
         make = partial(pgs.program(form), fanouts=[6, 5], weight="w", seed=5)
         yield apart(name, make)
     yield apart("class in GNNSampler's form", partial(pgs.program(_GNNSampler), seed=5))
+    yield apart("class in GNNSampler's steps", partial(pgs.program(_NamedSteps), seed=5))
     items = partial(pgs.program(_items), seed=5)
     relation = SampledOverRelations
     users = {"user": np.arange(0, 900, 19)}

@@ -54,6 +54,8 @@ def plain() -> Iterator[Case]:
     yield Case("clusters of a batch", _clusters)
     yield Case("labels of seal", _drnl)
     yield Case("locality scores", lambda: research.locality_scores(graph()))
+    published = partial(research.locality_scores, measure="published", step=3)
+    yield Case("locality scores as published", lambda: published(graph()))
     lists = ("pyarrow",)
     yield Case("walk arrow", partial(_arrow, pgs.RandomWalk(9, stop=0.1, seed=3)), lists)
     edge_ids = pgs.RandomWalk(9, edge_ids=True, direction="in", seed=3)

@@ -12,7 +12,7 @@ import pygsampler as pgs
 from pygsampler import research
 
 # The package has a function of this name too.
-module: Any = import_module("pygsampler.samplers.locality")
+module: Any = import_module("pygsampler.research.locality")
 
 # Neighbours with the published and the repaired score.
 RUN = list(range(3, 8))
@@ -45,6 +45,42 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, chunk: int, place: int) -> N
         if row[place] is not None:
             assert score == pytest.approx(row[place], abs=6e-4, rel=2e-2)
     assert not scores[len(LAW) :].any()
+
+
+def good_neighbors(ids: list[int], step: int) -> list[int]:
+    """Generates a node's good neighbors as the authors' neigh_analysis.py does."""
+    avg, half = int(np.mean(ids)), len(ids) // 2
+    stop = avg + half * step + (1 if len(ids) % 2 == 0 else 2) * step
+    return list(range(avg - half * step + step, stop, step))
+
+
+@pytest.mark.parametrize("step", [1, 3, 50])
+def test_a_step_sets_good_neighbors_apart(step: int) -> None:
+    """Algorithm 5, line 6, computed node by node; marks are 1 above the threshold alone."""
+    random = np.random.default_rng(step)
+    lists = [sorted(random.integers(0, 400, n).tolist()) for n in range(1, 40)]
+    graph = of_neighbors(lists, num_nodes=400)
+    how: dict[str, Any] = {"measure": "published", "step": step, "min_neighbors": 4}
+    law = [
+        sum(x * g for x, g in zip(ids, good_neighbors(ids, step), strict=True))
+        / sum(x * x for x in ids)
+        if len(ids) >= 4
+        else 0
+        for ids in lists
+    ]
+    scores = research.locality_scores(graph, **how)
+    np.testing.assert_allclose(scores[: len(law)], law, rtol=1e-6)
+    s = float(np.median(law))
+    marks = research.locality_scores(graph, threshold=s, **how)
+    assert marks[: len(law)].tolist() == [float(each > s) for each in law] and marks.sum() > 0
+
+
+def test_a_step_has_to_be_the_published_measures() -> None:
+    graph = of_neighbors([RUN], num_nodes=20)
+    with pytest.raises(ValueError, match="step: expected 1 with measure='repaired', got 2; "):
+        research.locality_scores(graph, step=2)
+    with pytest.raises(ValueError, match="step: expected an integer from 1"):
+        research.locality_scores(graph, measure="published", step=0)
 
 
 def test_scores_do_not_know_where_ids_lie() -> None:

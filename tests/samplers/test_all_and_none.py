@@ -27,8 +27,9 @@ def graph() -> pgs.Graph:
         lambda: samplers.fastgcn(nodes=[-1], weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="iid", normalize=False, weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="poisson", weight="w", seed=1),
+        lambda: research.locality_importance(nodes=[-1], weight="w", seed=1),
+        lambda: research.locality_importance(nodes=[-1], by="hop", weight="w", seed=1),
         lambda: research.locality_layers(nodes=[-1], weight="w", seed=1),
-        lambda: research.locality_layers(nodes=[-1], by="hop", weight="w", seed=1),
         lambda: samplers.asgcn(nodes=[-1], weight="w", seed=1),
     ],
 )
@@ -55,14 +56,14 @@ def test_a_bound_of_zero_brings_no_weight(graph: pgs.Graph) -> None:
 
 def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
     """Draws by no marks at all are uniform, and whoever made them is told."""
-    with pytest.warns(UserWarning, match="locality_scores: no vertex is marked"):
+    with pytest.warns(UserWarning, match="locality_scores: no node is marked"):
         marks = research.locality_scores(graph, threshold=2.0)
     unmarked = graph.with_data(node_data={"locality": marks})
     ones = graph.with_data(node_data={"locality": np.ones(5)})
     for make in (
         lambda: research.locality(fanouts=[1], hard=True, seed=3),
         lambda: research.locality_saint(budget=2, hard=True, seed=3),
-        lambda: research.locality_layers(nodes=[2], hard=True, seed=3),
+        lambda: research.locality_importance(nodes=[2], hard=True, seed=3),
     ):
         for batch in range(5):
             found, same = (

@@ -186,7 +186,7 @@ def test_locality_of_layers(
     graph = normalized.with_data(node_data={"locality": scores})
     p = {u: value * (1 + 2 * scores[u]) for u, value in q.items()}
     law = {u: value / sum(p.values()) for u, value in p.items()}
-    sampler = research.locality_layers(nodes=[3], beta=3, by=by, weight="w", seed=4)
+    sampler = research.locality_importance(nodes=[3], beta=3, by=by, weight="w", seed=4)
     w = {
         (u, v): value for u, v, value in edges_of(pgs.PGSampler([-1]).sample(graph, seeds).numpy())
     }
@@ -208,16 +208,60 @@ def test_locality_of_layers_without_it(normalized: pgs.Graph) -> None:
         ("graph", samplers.fastgcn(nodes=[2, 3], weight="w", seed=4)),
         ("hop", samplers.ladies(nodes=[2, 3], method="iid", normalize=False, weight="w", seed=4)),
     ):
-        ours = research.locality_layers(nodes=[2, 3], beta=1, by=by, weight="w", seed=4)
+        ours = research.locality_importance(nodes=[2, 3], beta=1, by=by, weight="w", seed=4)
         for one, other in zip(*(batches(s, graph, [0, 3], 50) for s in (ours, plain)), strict=True):
             for mine, theirs in zip(one.blocks, other.blocks, strict=True):
                 assert edges_of(mine) == edges_of(theirs)
-    marked = research.locality_layers(nodes=[2], hard=True, weight="w", seed=4)
+    marked = research.locality_importance(nodes=[2], hard=True, weight="w", seed=4)
     assert 0 not in {u for b in batches(marked, graph, [0, 3], 50) for u, *_ in edges_of(b)}
     with pytest.raises(ValueError, match="by: expected 'graph' or 'hop', got 'all'"):
-        research.locality_layers(nodes=[2], by="all")
+        research.locality_importance(nodes=[2], by="all")
     with pytest.raises(ValueError, match="beta: expected a number >= 1, got 0"):
-        research.locality_layers(nodes=[2], beta=0)
+        research.locality_importance(nodes=[2], beta=0)
+
+
+@pytest.mark.parametrize("reuse", [0, 0.25, 1])
+def test_locality_layers_draw_by_degree_and_some_rows_twice(
+    normalized: pgs.Graph, reuse: float
+) -> None:
+    """Pairs of rows of two hops, one draw each, have their exact law, and sums are unbiased."""
+    degrees = {0: 3, 1: 3, 2: 4, 3: 3, 4: 2}
+    senders = {v: {u for u, to in LOOPS if to == v} for v in degrees}
+    x = np.array([3, 1, 4, 1, 5])
+    law: dict[tuple[int, int], float] = Counter()
+    for upper in senders[4]:
+        first = degrees[upper] / sum(degrees[u] for u in senders[4])
+        candidates = senders[4] | senders[upper]
+        for chance, times in ((1 - reuse, 1), (reuse, 2)):
+            p = {u: degrees[u] * (times if u == upper else 1) for u in candidates}
+            for u, each in p.items():
+                law[upper, u] += first * chance * each / sum(p.values())
+    law = {pair: p for pair, p in law.items() if p}
+    sampler = research.locality_layers(nodes=[1, 1], reuse=reuse, weight="w", seed=6)
+    drawn, sums = Counter[tuple[int, int]](), []
+    for batch in batches(sampler, normalized, [4]):
+        outer, inner = (edges_of(block) for block in batch.blocks)
+        ((upper, *_),) = inner
+        (row,) = {u for u, *_ in outer}
+        drawn[upper, row] += 1
+        sums.append(sum(value * x[u] for u, v, value in outer if v == 4))
+    plausible(drawn, law)
+    near(sums, (x[3] + x[4]) / 2)
+
+
+def test_locality_layers_of_all_rows_and_of_wrong_shares(normalized: pgs.Graph) -> None:
+    every = research.locality_layers(nodes=[-1, -1], weight="w", seed=6)
+    plain = samplers.fastgcn(nodes=[-1, -1], weight="w", seed=6)
+    for one, other in zip(
+        *(batches(s, normalized, [0, 3], 3) for s in (every, plain)), strict=True
+    ):
+        for mine, theirs in zip(one.blocks, other.blocks, strict=True):
+            assert edges_of(mine) == edges_of(theirs)
+    for reuse in (-0.1, 1.1, math.nan):
+        with pytest.raises(ValueError, match="reuse: expected a number from 0 to 1, got"):
+            research.locality_layers(nodes=[2], reuse=reuse)
+    with pytest.raises(TypeError, match="reuse: expected a number, got bool True"):
+        research.locality_layers(nodes=[2], reuse=True)
 
 
 def test_asgcn_draws_by_scores(normalized: pgs.Graph) -> None:
@@ -528,10 +572,12 @@ def test_fanouts_that_are_none(name: str) -> None:
         make(fanouts=[-2, 5])
 
 
-@pytest.mark.parametrize("name", ["ladies", "fastgcn", "locality_layers", "asgcn"])
+@pytest.mark.parametrize(
+    "name", ["ladies", "fastgcn", "locality_importance", "locality_layers", "asgcn"]
+)
 def test_layers_that_are_none(name: str) -> None:
     with pytest.raises(TypeError, match=r"nodes: expected a list of int, .* got int 5"):
-        getattr(research if name == "locality_layers" else samplers, name)(nodes=5)
+        getattr(research if name.startswith("locality") else samplers, name)(nodes=5)
 
 
 def test_a_graph_with_types() -> None:

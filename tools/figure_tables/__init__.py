@@ -3,6 +3,7 @@
 from figure_tables import (
     cpu,
     loading,
+    locality,
     neighbors,
     partitioned,
     pgsampler,
@@ -21,6 +22,7 @@ __all__ = [
     "ROOT",
     "cpu",
     "loading",
+    "locality",
     "neighbors",
     "partitioned",
     "pgsampler",

@@ -1,4 +1,4 @@
-"""Samplers on the CPU: beside DGL's, by size and threads, caches and locality."""
+"""Samplers on the CPU: beside DGL's, by size and threads, and caches."""
 
 from __future__ import annotations
 
@@ -110,25 +110,6 @@ def cache_hits(record: Record) -> str:
     ]
     head = ["graph, batches", "rows in the cache", *policies]
     return f"{table(head, rows, len(policies) + 1)}\n{source(record)}"
-
-
-@figure("locality.json")
-def locality(record: Record) -> str:
-    """Ways to draw neighbours: times beside uniform ones, accuracy, pages and triads."""
-    rows = [
-        [
-            row["graph"],
-            row["way"],
-            *(f"{row[f'{what}_ratio']:.2f}" for what in ("sample", "gather", "epoch")),
-            f"{row['accuracy']:.1%}",
-            *(f"{row[what]:,.0f}" for what in ("rows", "pages", "closed_triads")),
-            f"{row['clustering']:.3f}",
-        ]
-        for row in record["rows"]
-    ]
-    head = ["graph", "neighbours", "sample", "read", "epoch", "accuracy"]
-    head += ["rows", "pages", "closed triads", "clustering"]
-    return f"{table(head, rows, 8)}\n{source(record)}"
 
 
 @figure("small_calls.json", unmeasured("python -m benchmarks.small_calls --out FOLDER", "figures"))

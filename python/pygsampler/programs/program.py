@@ -117,6 +117,11 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
       any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or a dictionary of
       matrices of the same edges, or None, and the next state; and, where blocks are not what is
       wanted, ``result(A, state, blocks)``, which returns what a function would.
+    - In GNNSampler's named steps (its section 3, Algorithms 1 to 3) it has the methods of a
+      listing, each with those of the listing's names that it needs as arguments: ``layers``,
+      ``get_sample_num``, ``get_neighbor`` or ``get_prob_distribution``, and ``sample_node`` for
+      blocks; ``subgraph_size`` and ``sample_node`` for a subgraph. docs/algorithms/programs.md has
+      all steps.
     """
     if inspect.isclass(function):
         function = function_of_class(function)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pygsampler._engine.public_home import set_public_module
+from pygsampler.research.locality import (
+    locality,
+    locality_importance,
+    locality_layers,
+    locality_saint,
+    locality_scores,
+)
 from pygsampler.research.step_samples import StepSamples
 from pygsampler.research.step_sampling import KHop, LayerSample
-from pygsampler.samplers.locality import locality, locality_layers, locality_saint, locality_scores
 
 __all__ = [
     "KHop",
     "LayerSample",
     "StepSamples",
     "locality",
+    "locality_importance",
     "locality_layers",
     "locality_saint",
     "locality_scores",

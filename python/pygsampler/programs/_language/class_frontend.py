@@ -7,11 +7,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from pygsampler._engine.checks import describe, index
+from pygsampler._engine.checks import describe
+from pygsampler.programs._language.class_checks import (
+    attribute,
+    check_methods,
+    count,
+    integer,
+    refuse,
+)
 from pygsampler.programs._language.expressions import Matrix, NodeList, Vector
+from pygsampler.programs._language.gnnsampler_steps import check_steps, has_steps, run_steps
 from pygsampler.programs._language.graph_matrix import GraphMatrix
 
 __all__ = ["function_of_class"]
@@ -27,12 +34,6 @@ _GNNSAMPLER = {
     "init": ("A", "seeds"),
     "execute": ("A", "state", "hop"),
     "result": ("A", "state", "blocks"),
-}
-# Names of NextDoor's C++, and ours.
-_THEIRS = {
-    "sampleSize": "sample_size",
-    "samplingType": "sampling_type",
-    "stepTransits": "step_transits",
 }
 _TYPES = ("individual", "collective")
 _OUTPUTS = ("blocks", "steps")
@@ -52,24 +53,25 @@ def function_of_class(form: type) -> Callable[..., Any]:
         p.replace(kind=p.KEYWORD_ONLY) if p.kind == p.POSITIONAL_OR_KEYWORD else p for p in given
     ]
     if hasattr(form, "next"):
-        _check(form, _NEXTDOOR, ("sample_size",))
+        check_methods(form, _NEXTDOOR, ("sample_size",))
         if "output" in inspect.signature(form).parameters:
-            _refuse(
-                form, None, "output: expected another name, since samplers of this form have it"
-            )
+            refuse(form, None, "output: expected another name, since samplers of this form have it")
         named.append(
             inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, default=_OUTPUTS[0])
         )
         run = _nextdoor
     elif hasattr(form, "execute") or hasattr(form, "init"):
-        _check(form, _GNNSAMPLER, ("init", "execute"))
+        check_methods(form, _GNNSAMPLER, ("init", "execute"))
         run = _gnnsampler
+    elif has_steps(form):
+        check_steps(form)
+        run = run_steps
     else:
-        _refuse(
+        refuse(
             form,
             None,
-            "expected a method next (NextDoor's form) or init and execute "
-            "(GNNSampler's), got neither",
+            "expected a method next (NextDoor's form), or init and execute or the named steps "
+            "of GNNSampler's, got neither",
         )
 
     def function(A: GraphMatrix, seeds: NodeList, **constants: Any) -> Any:
@@ -87,24 +89,24 @@ def _nextdoor(form: type, A: GraphMatrix, seeds: NodeList, constants: dict[str, 
     if output not in _OUTPUTS:
         raise ValueError(f"output: expected 'blocks' or 'steps', got {output!r}")
     app = form(**constants)
-    kind = _attribute(form, app, "sampling_type")
+    kind = attribute(form, app, "sampling_type")
     if kind not in _TYPES:
-        _refuse(form, "sampling_type", f"expected 'individual' or 'collective', got {kind!r}")
+        refuse(form, "sampling_type", f"expected 'individual' or 'collective', got {kind!r}")
     blocks: list[Matrix] = []
     met: dict[str, NodeList] = {}
     transits = seeds
-    for step in range(_count(form, app, "steps")):
+    for step in range(count(form, app, "steps")):
         C = A[:, transits]
         chances = app.next(A, transits, C, step)
-        K = _integer(form, "sample_size", app.sample_size(step), -1)
+        K = integer(form, "sample_size", app.sample_size(step), -1)
         unique = app.unique(step) if hasattr(app, "unique") else False
         if not isinstance(unique, bool):
-            _refuse(form, "unique", f"expected True or False, got {describe(unique)}")
+            refuse(form, "unique", f"expected True or False, got {describe(unique)}")
         wanted: type = Matrix if kind == "individual" else Vector
         if chances is not None and not isinstance(chances, wanted):
             what = "a matrix of C's edges" if wanted is Matrix else "a vector along C's rows"
             got = f"{describe(chances)}, and sampling_type is {kind!r}"
-            _refuse(form, "next", f"expected {what}, or None for equal chances, got {got}")
+            refuse(form, "next", f"expected {what}, or None for equal chances, got {got}")
         by: Any = chances
         draw = C.individual_sample if kind == "individual" else C.collective_sample
         sampled = draw(K, by, replace=not unique)
@@ -116,7 +118,7 @@ def _nextdoor(form: type, A: GraphMatrix, seeds: NodeList, constants: dict[str, 
             transits = app.step_transits(A, sampled, transits, step)
             if not isinstance(transits, NodeList):
                 got = describe(transits)
-                _refuse(form, "step_transits", f"expected a list of vertices, got {got}")
+                refuse(form, "step_transits", f"expected a list of vertices, got {got}")
         else:
             transits = met[f"step_{step}"]
     return met if output == "steps" else blocks
@@ -126,79 +128,15 @@ def _gnnsampler(form: type, A: GraphMatrix, seeds: NodeList, constants: dict[str
     app = form(**constants)
     state = app.init(A, seeds)
     blocks: list[Any] = []
-    for hop in range(_count(form, app, "hops")):
+    for hop in range(count(form, app, "hops")):
         made = app.execute(A, state, hop)
         if not (isinstance(made, tuple) and len(made) == 2):
             got = describe(made)
-            _refuse(form, "execute", f"expected a matrix (or None) and the state, got {got}")
+            refuse(form, "execute", f"expected a matrix (or None) and the state, got {got}")
         block, state = made
         if block is not None and not isinstance(block, (Mapping, Matrix)):
             got = describe(block)
-            _refuse(form, "execute", f"expected a matrix, values by name or None, got {got}")
+            refuse(form, "execute", f"expected a matrix, values by name or None, got {got}")
         if block is not None:
             blocks.insert(0, block)
     return app.result(A, state, blocks) if hasattr(app, "result") else blocks
-
-
-def _check(form: type, known: dict[str, tuple[str, ...]], needed: tuple[str, ...]) -> None:
-    """Methods that are there, and take what they are given."""
-    for theirs, ours in _THEIRS.items():
-        if hasattr(form, theirs) and not hasattr(form, ours):
-            _refuse(form, theirs, f"expected it to be called {ours}")
-    for name, takes in known.items():
-        method = getattr(form, name, None)
-        asked = f"expected a method {name}({', '.join(['self', *takes])})"
-        if method is None:
-            if name in needed:
-                _refuse(form, None, f"{asked}, got none")
-            continue
-        if not callable(method):
-            _refuse(form, None, f"{name}: {asked}, got {describe(method)}")
-        bound = inspect.getattr_static(form, name)
-        signature = inspect.signature(method)
-        own = () if isinstance(bound, (staticmethod, classmethod)) else (None,)
-        try:
-            signature.bind(*own, *takes)
-        except TypeError:
-            _refuse(form, name, f"{asked}, got {name}{signature}")
-
-
-def _attribute(form: type, app: Any, name: str) -> Any:
-    """An attribute, or what a method of that name returns."""
-    if not hasattr(app, name):
-        _refuse(form, None, f"expected {name}, an attribute or a method, got none")
-    value = getattr(app, name)
-    return value() if callable(value) else value
-
-
-def _count(form: type, app: Any, name: str) -> int:
-    return _integer(form, name, _attribute(form, app, name), 1)
-
-
-def _integer(form: type, name: str, value: Any, least: int) -> int:
-    asked = f"expected an integer >= {least}"
-    if isinstance(value, bool):
-        _refuse(form, name, f"{asked}, got {value}")
-    try:
-        number = index(value)
-    except TypeError:
-        _refuse(form, name, f"{asked}, got {describe(value)}")
-    if number < least:
-        _refuse(form, name, f"{asked}, got {number}")
-    return number
-
-
-def _refuse(form: type, method: str | None, what: str) -> NoReturn:
-    """An error of a class or of one of its methods, with the line of it where there is one."""
-    code = getattr(getattr(form, method, None), "__code__", None) if method else None
-    where = ""
-    if code is not None:
-        where = f", {Path(code.co_filename).name}:{code.co_firstlineno}"
-    else:
-        try:
-            line = inspect.getsourcelines(form)[1]
-            where = f", {Path(inspect.getsourcefile(form) or '').name}:{line}"
-        except (OSError, TypeError):
-            # A class that was typed in has no source.
-            pass
-    raise TypeError(f"program {form.__name__}{where}: {method + ': ' if method else ''}{what}")

@@ -1,9 +1,10 @@
-"""GNNSampler's locality: which nodes have neighbours that lie together in memory."""
+"""GNNSampler's locality: samplers that prefer nodes whose neighbors lie together in memory."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph as Stored
     from pygsampler.programs import GraphMatrix, Matrix, NodeList, Vector
 
-__all__ = ["locality", "locality_layers", "locality_saint", "locality_scores"]
+__all__ = [
+    "locality",
+    "locality_importance",
+    "locality_layers",
+    "locality_saint",
+    "locality_scores",
+]
 
 # Edges that are looked at together: their sorting takes some 100 bytes each.
 _CHUNK = 1 << 22
@@ -38,7 +45,7 @@ def locality(
     beta: float = 2.0,
     hard: bool = False,
 ) -> list[Matrix]:
-    """GNNSampler (Liu et al., 2021): neighbours whose own neighbours lie together, more often.
+    """GNNSampler (Liu et al., 2021, section 4.2): neighbors drawn by their locality.
 
     An edge from u is drawn by 1 + (beta - 1) L(u), L in [0, 1]: every edge keeps a chance.
 
@@ -74,7 +81,7 @@ def locality_saint(
     beta: float = 2.0,
     hard: bool = False,
 ) -> Any:
-    """GNNSampler's subgraphs: GraphSAINT's node sampler, by locality in the place of degrees.
+    """GNNSampler's subgraphs (section 4.2): GraphSAINT's node sampler, by locality.
 
     A node v is drawn by 1 + (beta - 1) L(v): every node keeps a chance.
 
@@ -98,15 +105,70 @@ def locality_layers(
     seeds: NodeList,
     *,
     nodes: Sequence[int],
+    reuse: float = 0.5,
+) -> list[Matrix]:
+    """GNNSampler's layers (Liu et al., 2021, section 4.2): rows by degree, some of them twice.
+
+    A hop draws ``nodes`` times with replacement among the rows of its destinations' edges, row u by
+    the number of its neighbors. From the second hop on, a part of the rows that the hop before drew
+    joins the candidates once more, so that each of these rows counts twice. Locality has no part.
+
+    Parameters
+    ----------
+    nodes : sequence of int
+        Draws of each hop, outermost first; -1 takes all rows, once.
+    reuse : float
+        The chance, from 0 to 1, of each row of the hop before to join. The paper says "partly".
+
+    Notes
+    -----
+    The number of neighbors of u is its out-degree, which no candidate has 0 of, and which is the
+    paper's number in a symmetric graph. A row that joins is a candidate already, by its edge to a
+    destination of the hop before, which is one of this hop too. The weight of an edge is
+    w count(u) / (K p(u)), p what u is drawn by, scaled to sum to 1 over the rows: unbiased for
+    each choice of those that join. The paper names no weights.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For ``reuse`` that is no number from 0 to 1, and for a count below -1.
+    """
+    if isinstance(reuse, bool) or not isinstance(reuse, (int, float)):
+        raise TypeError(f"reuse: expected a number, got {describe(reuse)}")
+    if not 0 <= reuse <= 1:
+        raise ValueError(f"reuse: expected a number from 0 to 1, got {reuse}")
+    degrees = A.count(axis=1)
+    blocks: list[Any] = []
+    upper: NodeList | None = None
+    for K in innermost_first(nodes, "nodes"):
+        C = normalized(A, seeds)
+        candidates = C.row()
+        p = degrees[candidates]
+        if upper is not None and reuse:
+            p = p * ((candidates.isin(upper) & (A.random()[candidates] < reuse)) + 1)
+        B = sampled_rows(C, K, p)
+        blocks.insert(0, B)
+        upper = B.row()
+        seeds = seeds | upper
+    return blocks
+
+
+@program
+def locality_importance(
+    A: GraphMatrix,
+    seeds: NodeList,
+    *,
+    nodes: Sequence[int],
     score: str = "locality",
     beta: float = 2.0,
     hard: bool = False,
     by: str = "graph",
 ) -> list[Matrix]:
-    """GNNSampler's layers: FastGCN's rows, or LADIES', those by locality more often.
+    """Layer-wise importance sampling by locality: FastGCN's rows, or LADIES', with a bias.
 
     A hop draws ``nodes`` times with replacement among the rows of its destinations' edges, row u by
-    q(u) (1 + (beta - 1) L(u)): every row keeps a chance.
+    q(u) (1 + (beta - 1) L(u)): every row keeps a chance. It is an extension: the rule that the
+    paper has for layers is ``locality_layers``.
 
     Parameters
     ----------
@@ -160,6 +222,7 @@ def locality_scores(
     measure: str = "repaired",
     threshold: float | None = None,
     share: float | None = None,
+    step: int = 1,
 ) -> npt.NDArray[np.float32]:
     """Returns how close the ids of each node's in-neighbors are to a run of consecutive ones.
 
@@ -168,16 +231,22 @@ def locality_scores(
     graph : Graph
         On the CPU.
     min_neighbors : int
-        Nodes with fewer distinct neighbours (or edges, of the published measure) have 0.
+        Nodes with fewer distinct neighbors (or edges, of the published measure) have 0.
     measure : str
-        ``"repaired"``: of the distinct neighbours in ascending order, with their mean taken away,
+        ``"repaired"``: of the distinct neighbors in ascending order, with their mean taken away,
         and of the numbers 0, 1, 2, ... with theirs: sum(x g) / sum(x^2). It is 1 for a run, 1/c for
-        a stride of c, and the same wherever the ids lie. ``"published"``: the paper's ratio
-        (Algorithm 5), of the ids themselves, which depends on where they lie: for comparisons.
+        a stride of c, and the same wherever the ids lie. ``"published"``: the paper's similarity
+        (Algorithm 5, equation 5), sum(x g) / sum(x^2) of the ids x themselves and of good neighbors
+        g around their mean, which depends on where the ids lie: for comparisons.
     threshold : float, optional
         Then scores are marks: 1 above it, else 0. The paper has 0.865 to 0.95 for its own measure.
     share : float, optional
         Likewise, by the score that this share of the nodes, the best ones, have at least.
+    step : int
+        Of ``"published"``: the distance, in ids, between the good neighbors that Algorithm 5
+        generates, at least 1; the paper's code has 1. Node v with d neighbors has d of them, the
+        first at avg(v) - (d // 2 - 1) step, as in the authors' code: the listing has d + 1 where d
+        is even, which the dot product cannot take.
 
     Returns
     -------
@@ -200,6 +269,12 @@ def locality_scores(
     if measure not in ("repaired", "published"):
         raise ValueError(f"measure: expected 'repaired' or 'published', got {measure!r}")
     least = integer(min_neighbors, "min_neighbors", 2, _MOST_NEIGHBORS)
+    apart = integer(step, "step", 1, _MOST_NEIGHBORS)
+    if apart != 1 and measure == "repaired":
+        raise ValueError(
+            f"step: expected 1 with measure='repaired', got {step}; a step would multiply all of "
+            "its scores alike: divide threshold by it, or use measure='published'"
+        )
     if threshold is not None and share is not None:
         raise ValueError("threshold, share: expected one of them, got both")
     if share is not None and not 0 < share <= 1:
@@ -208,7 +283,7 @@ def locality_scores(
         raise ValueError(f"graph: expected one on the CPU, got one on {describe(graph.device)}")
     indptr = np.asarray(graph.indptr.numpy(), np.int64)
     indices = graph.indices.numpy()
-    of = _repaired if measure == "repaired" else _published
+    of = _repaired if measure == "repaired" else partial(_published, step=apart)
     scores = np.zeros(graph.num_nodes)
     first = 0
     while first < len(indptr) - 1:
@@ -226,7 +301,7 @@ def locality_scores(
         marks = np.where(scores > threshold, 1, 0)
     if len(marks) and marks is not scores and not marks.any():
         warnings.warn(
-            "locality_scores: no vertex is marked, so draws by these marks are uniform",
+            "locality_scores: no node is marked, so draws by these marks are uniform",
             stacklevel=2,
         )
     return marks.astype(np.float32)
@@ -251,7 +326,7 @@ def _repaired(ids: Any, degrees: Any, least: int) -> Any:
     return _ratio(np.bincount(row, x * g, len(degrees)), x * x, row, count, least)
 
 
-def _published(ids: Any, degrees: Any, least: int) -> Any:
+def _published(ids: Any, degrees: Any, least: int, step: int) -> Any:
     import numpy as np
 
     row = np.repeat(np.arange(len(degrees)), degrees)
@@ -259,13 +334,13 @@ def _published(ids: Any, degrees: Any, least: int) -> Any:
     ids = ids[order].astype(float)
     first = np.cumsum(degrees) - degrees
     mean = np.floor(np.bincount(row, ids, len(degrees)) / np.maximum(degrees, 1))
-    ideal = (mean - degrees // 2 + 1)[row] + np.arange(len(ids)) - first[row]
+    ideal = (mean - (degrees // 2 - 1) * step)[row] + (np.arange(len(ids)) - first[row]) * step
     return _ratio(np.bincount(row, ids * ideal, len(degrees)), ids * ids, row, degrees, least)
 
 
-def _ratio(above: Any, below: Any, row: Any, count: Any, least: int) -> Any:
+def _ratio(above: Any, below: Any, owner: Any, count: Any, least: int) -> Any:
     import numpy as np
 
-    total = np.bincount(row, below, len(count))
+    total = np.bincount(owner, below, len(count))
     known = (count >= least) & (total > 0)
     return np.divide(above, total, out=np.zeros(len(count)), where=known)
