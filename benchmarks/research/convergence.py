@@ -147,11 +147,11 @@ def curve(way: str, task: Task, depth: int, seed: int, options: argparse.Namespa
     return found
 
 
-def apart(rows: Sequence[dict[str, Any]]) -> float:
+def apart(rows: Sequence[dict[str, Any]], ways: Sequence[str] = ("dgl", "pgsampler")) -> float:
     """The difference of the last means of two samplers, in standard errors of it."""
     last = {
         way: torch.tensor([row["accuracy"][-1] for row in rows if row["sampler"] == way])
-        for way in ("dgl", "pgsampler")
+        for way in ways
     }
     means = [values.double().mean() for values in last.values()]
     # A percent of a percent is no difference, however near the runs of one sampler are.
