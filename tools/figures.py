@@ -33,7 +33,7 @@ PAGES = tuple(
         *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
         *(
             f"docs/research/{name}.md"
-            for name in ("gnnsampler", "nextdoor", "pgsampler", "turbognn")
+            for name in ("gnnsampler", "gsampler", "nextdoor", "pgsampler", "turbognn")
         ),
     )
 )

@@ -274,7 +274,7 @@ def test_figures_have_a_place_on_their_pages() -> None:
         *("pyg_layers", "pyg_share", "pipeline_cache", "pipeline_shares"),
         *("locality", "locality_graphs", "locality_training", "locality_sweep"),
         *("locality_subgraphs", "locality_cache"),
-        *("convergence", "convergence_of_gpu"),
+        *("convergence", "convergence_of_gpu", "gsampler_training", "gsampler_training_of_gpu"),
         *("parts", "parts_model", "copies", "small_calls"),
     }
     # Those of a GPU where there are any: what is kept is shown.

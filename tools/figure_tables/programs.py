@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from figure_tables.record import Record, figure, source, table, unmeasured
 
 
@@ -148,4 +150,33 @@ def gpu_large_programs(record: Record) -> str:
         for row in record["rows"]
     ]
     head = ["graph", "place", "algorithm", "us a batch", "engine, us", "us a batch of 64"]
+    return f"{source(record)}\n{table(head, rows, 3)}"
+
+
+_TRAINING = unmeasured("python -m benchmarks.research.gsampler_training", "figures of training")
+
+
+@figure("gsampler_training.json", _TRAINING)
+def gsampler_training(record: Record) -> str:
+    """Seconds, sampling and accuracy of training by programs and by torch's operators: table 8."""
+    return _training(record)
+
+
+@figure("gsampler_training-cuda.json", _TRAINING)
+def gsampler_training_of_gpu(record: Record) -> str:
+    """The same, sampled and trained on a GPU."""
+    return _training(record)
+
+
+def _training(record: Record) -> str:
+    found: dict[tuple[str, str, str], list[Record]] = {}
+    for row in record["rows"]:
+        found.setdefault((row["graph"], row["algorithm"], row["sampler"]), []).append(row)
+    rows = []
+    for key, runs in found.items():
+        seconds = statistics.mean(run["seconds"] for run in runs)
+        sampling = statistics.mean(run["sampling"] for run in runs)
+        accuracy = statistics.mean(run["accuracy"][-1] for run in runs)
+        rows.append([*key, f"{seconds:.2f}", f"{100 * sampling:.0f} %", f"{100 * accuracy:.2f} %"])
+    head = ["graph", "algorithm", "sampler", "seconds", "sampling", "accuracy"]
     return f"{source(record)}\n{table(head, rows, 3)}"
