@@ -14,7 +14,7 @@ from pygsampler._engine.checks import describe, index
 from pygsampler.programs._language.expressions import Matrix, NodeList, Vector
 from pygsampler.programs._language.graph_matrix import GraphMatrix
 
-__all__ = ["function_of_class"]
+__all__ = ["check_methods", "function_of_class"]
 
 # What a method takes beside the object.
 _NEXTDOOR = {
@@ -52,7 +52,15 @@ def function_of_class(form: type) -> Callable[..., Any]:
         p.replace(kind=p.KEYWORD_ONLY) if p.kind == p.POSITIONAL_OR_KEYWORD else p for p in given
     ]
     if hasattr(form, "next"):
-        _check(form, _NEXTDOOR, ("sample_size",))
+        for theirs, ours in _THEIRS.items():
+            if hasattr(form, theirs) and not hasattr(form, ours):
+                _refuse(
+                    form,
+                    theirs,
+                    f"expected it to be called {ours}; classes in the paper's own form, with a "
+                    "sample for each root, are pygsampler.research.nextdoor.NextDoor's",
+                )
+        check_methods(form, _NEXTDOOR, ("sample_size",))
         if "output" in inspect.signature(form).parameters:
             _refuse(
                 form, None, "output: expected another name, since samplers of this form have it"
@@ -62,7 +70,7 @@ def function_of_class(form: type) -> Callable[..., Any]:
         )
         run = _nextdoor
     elif hasattr(form, "execute") or hasattr(form, "init"):
-        _check(form, _GNNSAMPLER, ("init", "execute"))
+        check_methods(form, _GNNSAMPLER, ("init", "execute"))
         run = _gnnsampler
     else:
         _refuse(
@@ -140,11 +148,11 @@ def _gnnsampler(form: type, A: GraphMatrix, seeds: NodeList, constants: dict[str
     return app.result(A, state, blocks) if hasattr(app, "result") else blocks
 
 
-def _check(form: type, known: dict[str, tuple[str, ...]], needed: tuple[str, ...]) -> None:
-    """Methods that are there, and take what they are given."""
-    for theirs, ours in _THEIRS.items():
-        if hasattr(form, theirs) and not hasattr(form, ours):
-            _refuse(form, theirs, f"expected it to be called {ours}")
+def check_methods(form: type, known: dict[str, tuple[str, ...]], needed: tuple[str, ...]) -> None:
+    """Checks that a class has the needed methods, and that all known ones take their arguments.
+
+    TypeError with the line of the class or method.
+    """
     for name, takes in known.items():
         method = getattr(form, name, None)
         asked = f"expected a method {name}({', '.join(['self', *takes])})"
