@@ -38,10 +38,10 @@ const transitsPerVertex = 1 << 31
 
 // khopKernels are those of kernels/research/khop.cu by the width of ids, and those of transit.cu that group.
 type khopKernels struct {
-	begin, step, enter, transits, layer, unique [2]gpu.Kernel[khopArgs]
-	finish                                      gpu.Kernel[khopArgs]
-	open, place                                 gpu.Kernel[transitArgs]
-	residents                                   int // blocks of step that a multiprocessor runs at a time
+	begin, step, enter, transits, layer, unique, layerUnique [2]gpu.Kernel[khopArgs]
+	finish                                                   gpu.Kernel[khopArgs]
+	open, place                                              gpu.Kernel[transitArgs]
+	residents                                                int // blocks of step that a multiprocessor runs at a time
 }
 
 func loadKHop(e *Engine) (*khopKernels, error) {
@@ -49,6 +49,7 @@ func loadKHop(e *Engine) (*khopKernels, error) {
 	var err error
 	for name, to := range map[string]*[2]gpu.Kernel[khopArgs]{
 		"begin": &k.begin, "step": &k.step, "enter": &k.enter, "transits": &k.transits, "layer": &k.layer, "unique": &k.unique,
+		"layer_unique": &k.layerUnique,
 	} {
 		for wide, bits := range []string{"32", "64"} {
 			if to[wide], err = KernelOf[khopArgs](e, "khop", "khop_"+name+bits, 0); err != nil {
@@ -195,10 +196,10 @@ func (p *KHop) Launch(f *Flight) error {
 		args.Count, args.Hop, args.Width = uint32(p.Counts[s]), uint32(s+1), uint64(width)
 		args.Edges = args.First - samples
 		switch {
-		case p.Collective:
-			err = p.launchLayer(f, k, &args)
 		case p.Unique:
 			err = p.launchUnique(f, k, &args)
+		case p.Collective:
+			err = p.launchLayer(f, k, &args)
 		case p.grouped(g, int64(samples*args.Of)):
 			err = launchGrouped(f, k, &args)
 		default:
@@ -252,9 +253,9 @@ const uniqueTables = 1 << 28
 
 // uniqueStep is the launch of a step in which a sample has so many slots, of so many transits.
 func (p *KHop) uniqueStep(f *Flight, of, width int64) (s uniqueStep) {
-	// A warp has a sample of up to an eighth of a block's shared memory.
+	// A warp has a sample of up to an eighth of a block's shared memory, and a block makes the sums of a joint list.
 	teams := int64(khopThreads / 32)
-	if width > transitRow/2/teams {
+	if p.Collective || width > transitRow/2/teams {
 		teams = 1
 	}
 	s.team, s.capacity = uint64(khopThreads/teams), 2
@@ -262,7 +263,7 @@ func (p *KHop) uniqueStep(f *Flight, of, width int64) (s uniqueStep) {
 		s.capacity *= 2
 	}
 	s.blocks = max(min((f.call.NumSeeds+teams-1)/teams, int64(8*f.engine.context.Properties().Multiprocessors)), 1)
-	if width > transitRow/2 {
+	if width > transitRow/2 || (p.Collective && of > transitRow/2) {
 		each := 8 * (2*s.capacity + uint64(of))
 		s.blocks = max(min(s.blocks, int64(uniqueTables/each)), 1)
 		s.bytes = each * uint64(s.blocks)
@@ -281,7 +282,11 @@ func (p *KHop) launchUnique(f *Flight, k *khopKernels, args *khopArgs) error {
 	}
 	blocks = f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors)
 	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{khopThreads}}
-	return k.unique[f.graph.wide()].Launch(f.stream, shape, args)
+	kernels := &k.unique
+	if p.Collective {
+		kernels = &k.layerUnique
+	}
+	return kernels[f.graph.wide()].Launch(f.stream, shape, args)
 }
 
 // launchGrouped is a step by transits. open and place are those of walks, at step 0, whose walkers are the

@@ -33,10 +33,10 @@ func Parse(d *plan.Document) plan.Plan {
 	if d.Err() == nil && (fanouts == nil) == (sizes == nil) {
 		d.Refuse(request.ErrValue, "fanouts: expected 1 to %d integers, got None", khop.MaxSteps)
 	}
-	if r.Collective && (r.Unique || r.Distinct) {
-		d.Refuse(request.ErrValue, "unique: expected False with sizes, whose draws are with replacement, got another value")
+	if r.Collective && r.Distinct {
+		d.Refuse(request.ErrValue, "unique: expected True or False with sizes, which all transits of a sample draw together, got 'transit'")
 	}
-	if r.Unique && execution == "transit" {
+	if r.Unique && !r.Collective && execution == "transit" {
 		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with unique=True, since the transits of a sample depend on each other, got 'transit'; "+
 			"unique='transit' takes both")
 	}

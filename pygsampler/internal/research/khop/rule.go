@@ -21,7 +21,7 @@ type Rule struct {
 	Counts     []int64
 	Collective bool
 	// Unique has the nodes of a sample's step distinct, over all of its transits; Distinct has the edges of
-	// each transit distinct. At most one of them is set, and neither with Collective.
+	// each transit distinct. At most one of them is set, and Distinct not with Collective.
 	Unique, Distinct bool
 	EdgeIDs          bool // say which edges were drawn
 }
