@@ -49,7 +49,7 @@ struct KHopArgs {
   // Of layer the sums, [blocks][of], and of unique steps the tables, [blocks][2 * capacity + of], where they do
   // not fit into shared memory.
   u64* sums;
-  u64 samples, num_rows, num_nodes;
+  u64 samples, first_sample, num_rows, num_nodes;
   u64 nodes_at, edges_at;  // edges_at 0: nobody asks for them
   // The step: where the vertices before it begin and how many a sample has, where its own do and how many,
   // and where its edges begin.
@@ -77,7 +77,7 @@ struct Hop {
 
   __device__ __forceinline__ I* nodes() const { return (I*)(a.out + a.nodes_at); }
   __device__ __forceinline__ u64 state(u64 sample) const {
-    return row_state(stream_of(a.key0, a.key1, a.hop, a.batch0, a.batch1, PURPOSE_WALKING), sample);
+    return row_state(stream_of(a.key0, a.key1, a.hop, a.batch0, a.batch1, PURPOSE_WALKING), a.first_sample + sample);
   }
   // The first place and the number of the edges of a vertex, or of none.
   __device__ __forceinline__ ulonglong2 row_of(long long v) const {

@@ -73,7 +73,7 @@ struct Transits {
   __device__ __forceinline__ u64 root(u32 walker) const { return read(t.walk.seeds, t.walk.seed_bits, walker / t.walk.per_seed); }
   __device__ __forceinline__ u64 state(u32 walker) const {
     const WalkArgs& a = t.walk;
-    return row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), walker);
+    return row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), a.first_walk + walker);
   }
   __device__ __forceinline__ void end(u32 walker, u32 step) const { ((int*)(t.walk.out + t.walk.lengths_at))[walker] = (int)step; }
 

@@ -15,7 +15,7 @@ type khopArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                  gpu.Address
 	Indptr, Indices, EdgeIDs                              gpu.Address
 	Records, Order, Tasks, Counts, Counters, Sums         gpu.Address
-	Samples, Rows, Nodes                                  uint64
+	Samples, FirstSample, Rows, Nodes                     uint64
 	NodesAt, EdgesAt                                      uint64
 	Before, Of, First, Width, Edges                       uint64
 	Count, Hop, Distinct, Tries, Team, _                  uint32
@@ -178,7 +178,7 @@ func (p *KHop) Launch(f *Flight) error {
 	args := khopArgs{
 		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs,
-		Samples: samples, Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
+		Samples: samples, FirstSample: uint64(p.FirstSample), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		NodesAt: uint64(words[batch.StepNodes]), EdgesAt: uint64(words[batch.StepEdgeIDs]),
 		Distinct: word(p.Distinct), IDBits: uint32(g.IDBits), SeedBits: uint32(c.SeedBits),
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),

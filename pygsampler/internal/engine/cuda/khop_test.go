@@ -74,7 +74,7 @@ func TestKHop(t *testing.T) {
 			rules := []khop.Rule{
 				{Counts: []int64{5, 3}}, {Counts: []int64{2, 1, 7}, Distinct: true, EdgeIDs: true}, {Counts: []int64{40}, Distinct: true},
 				{Counts: []int64{2, 1, 7}, Unique: true, EdgeIDs: true}, {Counts: []int64{40}, Unique: true}, {Counts: []int64{6, 50, 6}, Unique: true, EdgeIDs: true},
-				{Counts: []int64{40, 3}, EdgeIDs: true}, {Counts: []int64{20, 30, 1}, Collective: true, EdgeIDs: true},
+				{Counts: []int64{40, 3}, EdgeIDs: true, FirstSample: 1<<33 + 7}, {Counts: []int64{20, 30, 1}, Collective: true, EdgeIDs: true},
 				{Counts: []int64{20, 30, 1}, Collective: true, Unique: true, EdgeIDs: true},
 			}
 			if name == "every degree" {

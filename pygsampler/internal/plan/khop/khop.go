@@ -25,6 +25,7 @@ func Parse(d *plan.Document) plan.Plan {
 	sizes := d.Integers("sizes", 1, khop.MaxSteps, 1, khop.MaxCount)
 	r.Unique, r.Distinct = d.BoolOr("unique", "transit")
 	r.EdgeIDs = d.Bool("edge_ids", false)
+	r.FirstSample = d.Integer("first_sample", 0, 1<<40, 0)
 	execution := d.OneOf("execution", "auto", "sample", "transit")
 	r.Counts, r.Collective = fanouts, sizes != nil
 	if r.Collective {

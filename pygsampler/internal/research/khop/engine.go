@@ -227,7 +227,7 @@ func (u *unit[P, I]) apart(first, n int64) {
 		}
 		t := first + int64(i)
 		if w := t / s.of; w != sample {
-			sample, state = w, s.stream.State(uint64(w))
+			sample, state = w, s.stream.State(uint64(u.FirstSample+w))
 		}
 		start, degree := u.row(v)
 		draw, slot := t%s.of*s.count, t*s.count
@@ -298,7 +298,7 @@ func (u *unit[P, I]) together(w int64) {
 		u.none(w*s.width, s.width)
 		return
 	}
-	state := s.stream.State(uint64(w))
+	state := s.stream.State(uint64(u.FirstSample + w))
 	for j := range s.width {
 		u.put(w*s.width+j, u.joined(int64(rng.Below(rng.Draw(state, int(j)), uint64(total)))))
 	}

@@ -37,7 +37,7 @@ func reference(rows [][]int64, seeds []int64, r *Request) khoptest.Samples {
 	}
 	for step, count := range r.Counts {
 		for w := range seeds {
-			state := rng.NewStream(r.Seed, r.Epoch, r.Number, uint8(step+1), rng.Walking).State(uint64(w))
+			state := rng.NewStream(r.Seed, r.Epoch, r.Number, uint8(step+1), rng.Walking).State(uint64(r.FirstSample) + uint64(w))
 			lists := [][]int64{before[w]}
 			if !r.Collective {
 				lists = nil
@@ -132,10 +132,10 @@ func TestSamplesAreTheReference(t *testing.T) {
 		for _, bits := range []int{32, 64} {
 			g := csctest.Graph(rows, nodes, bits, 96-bits, false)
 			for _, rule := range []Rule{
-				{Counts: []int64{1}}, {Counts: []int64{3, 2, 4}}, {Counts: []int64{70, 2}, Distinct: true}, {Counts: []int64{2, 5, 1}, Distinct: true},
+				{Counts: []int64{1}}, {Counts: []int64{3, 2, 4}, FirstSample: 1<<33 + 7}, {Counts: []int64{70, 2}, Distinct: true}, {Counts: []int64{2, 5, 1}, Distinct: true},
 				{Counts: []int64{70, 2}, Unique: true}, {Counts: []int64{2, 5, 1}, Unique: true}, {Counts: []int64{4, 300}, Unique: true},
 				{Counts: []int64{1, 1}, Collective: true}, {Counts: []int64{40, 300, 7}, Collective: true},
-				{Counts: []int64{1, 1}, Collective: true, Unique: true}, {Counts: []int64{40, 300, 7}, Collective: true, Unique: true},
+				{Counts: []int64{1, 1}, Collective: true, Unique: true, FirstSample: 1<<33 + 7}, {Counts: []int64{40, 300, 7}, Collective: true, Unique: true},
 			} {
 				rule.EdgeIDs = true
 				r := &Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 5, Seeds: csctest.Array(seeds, bits)}}

@@ -15,7 +15,7 @@ import (
 func (u *unit[P, I]) unique(w int64, stop *atomic.Bool) {
 	s := u.step
 	u.met.clear(min(s.width, u.Relation.NumNodes))
-	state := s.stream.State(uint64(w))
+	state := s.stream.State(uint64(u.FirstSample + w))
 	transits := u.nodes[s.before+w*s.of:][:s.of]
 	if u.Collective {
 		u.fill(w, 0, state, u.join(transits), stop)
