@@ -17,6 +17,7 @@ Parts, in the order in which they run when none is named:
 - walks       random walks, beside bare kernels of the same reads
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
 - khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
+- nextdoor    NextDoor's figure 10 on the GPUs of the machine, and its transits with less
 - programs    algorithms as programs, beside gSampler's and torch's
 - labor       LABOR, beside DGL's
 - passes      programs with more and more of the passes: gSampler's figure 10
@@ -42,16 +43,18 @@ from pathlib import Path
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
-    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
+    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop"),
+    *("nextdoor", "programs"),
     *("labor", "passes", "layouts", "typed", "rgcn", "peers", "roofline"),
 )
+_RESEARCH = ("ablation", "khop", "nextdoor", "transit", "turbo")
 # Parts are called as the files of their results, some modules by what they measure.
 _MODULES = {
     "calls": "benchmarks.gpu.call_overhead",
     "peers": "benchmarks.gpu.shared",
     "steps": "benchmarks.gpu.training_steps",
     "typed": "benchmarks.gpu.hetero",
-    **{name: f"benchmarks.research.{name}" for name in ("ablation", "khop", "transit", "turbo")},
+    **{name: f"benchmarks.research.{name}" for name in _RESEARCH},
 }
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -71,6 +74,7 @@ _SHARES = {
     "transit": 3,
     "programs": 3,
     "khop": 2,
+    "nextdoor": 2,
     "labor": 2,
     "passes": 3,
     "layouts": 1,

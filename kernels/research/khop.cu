@@ -57,7 +57,7 @@ struct KHopArgs {
   u32 count;  // draws of a transit, or with layer of a sample
   u32 hop, distinct;
   // Of unique: the tries of a slot, the threads of a team, and the entries of its table, a power of two.
-  u32 tries, team;
+  u32 tries, team, row_most;  // row_most: as TransitArgs has it
   u64 capacity;
   u32 id_bits, seed_bits, indptr_bits, edge_id_bits, out_edge_bits;
   u32 key0, key1, batch0, batch1;
@@ -166,7 +166,7 @@ __device__ __forceinline__ void khop_transits(const KHopArgs& a) {
     ulonglong2 row = hop.row_of(what.x);
     const I* edges = (const I*)a.indices + row.x;
     u32 slots = what.z * a.count;
-    bool kept = row.y <= TRANSIT_ROW && row.y * sizeof(I) <= 32 * (u64)slots;
+    bool kept = row.y <= a.row_most && row.y * sizeof(I) <= 32 * (u64)slots;
     if (kept) {
       for (u32 i = threadIdx.x; i < row.y; i += KHOP_THREADS) ids[i] = edges[i];
       edges = ids;

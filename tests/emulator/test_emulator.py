@@ -185,6 +185,17 @@ for sampler in (
     want = sampler.sample(graph, seeds, epoch=1, batch=2).numpy()
     for name in got._descriptors:
         assert np.array_equal(got._array(name), want._array(name)), (sampler, name)
+
+class Stay:
+    next = stepTransits = lambda self, *arguments: -1
+    steps = sampleSize = samplingType = lambda self, *step: 1
+
+try:
+    pgs.research.nextdoor.NextDoor(Stay()).sample(devices[0], [0])
+except NotImplementedError as error:
+    assert "use graph.to('cpu')" in str(error)
+else:
+    raise AssertionError("Python sampled a graph on a GPU")
 """
 
 

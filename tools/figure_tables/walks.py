@@ -9,7 +9,7 @@ from figure_tables.record import Record, figure, source, table, unmeasured
 def gpu_transit(record: Record) -> str:
     """Walks by transits: 10**9 steps a second of each way, and the paper's share of its index."""
     rows = []
-    for row in record["rows"]:
+    for row in _extremes(record["rows"], "walks"):
         cells = [row["shape"], row["walk"], f"{row['walks']:,}", f"{row['a_vertex']:.2g}"]
         cells += [f"{row['gsteps'][way]:.2f}" for way in ("csr", "sample", "transit")]
         cells += [f"{row['ratio_csr']:.2f}x", f"{row['ratio']:.2f}x"]
@@ -24,7 +24,7 @@ def gpu_transit(record: Record) -> str:
 def gpu_khop(record: Record) -> str:
     """Samples by steps: 10**9 vertices a second of each way; other batches in microseconds."""
     rows = []
-    for row in record["rows"]:
+    for row in _extremes(record["rows"], "samples"):
         cells = [row["shape"], row["kind"], f"{row['samples']:,}"]
         cells += [f"{row['us'][way]['median']:,.0f}" if way in row["us"] else "" for way in _WAYS]
         rates = row.get("gvertices", {})
@@ -38,6 +38,50 @@ def gpu_khop(record: Record) -> str:
 
 
 _WAYS = ("sample", "transit")
+
+
+def _extremes(rows: list[Record], count: str) -> list[Record]:
+    """The rows of a graph and kind with the fewest and with the most samples."""
+    kinds: dict[tuple[str, str], list[Record]] = {}
+    for row in rows:
+        kinds.setdefault((row["shape"], row.get("walk") or row["kind"]), []).append(row)
+    ends = {
+        id(end(some, key=lambda row: row[count])) for some in kinds.values() for end in (min, max)
+    }
+    return [row for row in rows if id(row) in ends]
+
+
+@figure("gpu/nextdoor.json", unmeasured("python -m benchmarks.gpu nextdoor --out FOLDER", "times"))
+def gpu_nextdoor_devices(record: Record) -> str:
+    """Figure 10: speedups of several GPUs over one, of sampling, and times with the collection."""
+    rows = []
+    for row in record["rows"]:
+        if row["what"] == "devices":
+            most = list(row["sampled_us"])[-1]
+            times = [row[of][way]["median"] for of in _TIMES for way in ("1", most)]
+            rows.append(
+                [row["shape"], row["kind"], f"{row['samples']:,}", most]
+                + [f"{us:,.0f}" for us in times]
+                + [f"{row['speedup'][most]:.2f}x"]
+            )
+    head = ["graph", "what", "samples", "GPUs", "one, us", "all, us", "one, collected, us"]
+    head += ["all, collected, us", "speedup"]
+    return f"{source(record)}\n{table(head, rows, 7)}"
+
+
+_TIMES = ("sampled_us", "collected_us")
+
+
+@figure("gpu/nextdoor.json", unmeasured("python -m benchmarks.gpu nextdoor --out FOLDER", "times"))
+def gpu_nextdoor_ablation(record: Record) -> str:
+    """Executions by transits with less and less of what they have: microseconds of a call."""
+    rows = []
+    for row in record["rows"]:
+        if row["what"] == "ablation":
+            times = [f"{us['median']:,.0f}" for us in row["us"].values()]
+            rows.append([row["shape"], row["kind"], f"{row['samples']:,}", *times])
+    head = ["graph", "what", "samples", "by sample, us", "by transit", "without shared memory"]
+    return f"{source(record)}\n{table([*head, 'nor classes'], rows, 5)}"
 
 
 # The bare kernel that reads what a walk reads.

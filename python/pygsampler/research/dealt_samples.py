@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pygsampler._batch.engine_result import EngineResult
     from pygsampler._graph.graph import Graph
 
-__all__ = ["sample_on_devices"]
+__all__ = ["sample_on_devices", "sample_shares"]
 
 
 def __dir__() -> list[str]:
@@ -75,6 +75,19 @@ def sample_on_devices(
     -----
     Source: NextDoor (Jangda et al., 2021), section 6.4. NumPy is needed.
     """
+    shares = sample_shares(sampler, graphs, seeds, epoch=epoch, batch=batch)
+    return _collected([share.cpu().numpy() for share in shares])
+
+
+def sample_shares(
+    sampler: Any,
+    graphs: Sequence[Graph],
+    seeds: Any,
+    *,
+    epoch: int | None = None,
+    batch: int | None = None,
+) -> list[Any]:
+    """Returns the share of each graph of ``sample_on_devices``, on the graph's device."""
     import numpy as np
 
     plan = getattr(sampler, "plan", None)
@@ -117,7 +130,7 @@ def sample_on_devices(
         # After an error, those that are still on their way.
         for job in jobs:
             job.cancel()
-    return _collected([result.cpu().numpy() for result in results])
+    return results
 
 
 def _check_graphs(graphs: Any) -> None:

@@ -360,7 +360,7 @@ class NextDoor(Sampler[NextDoorSamples]):
         if graph.device != "cpu":
             raise NotImplementedError(
                 f"graph: expected one on the CPU, since Python calls the application, got one on "
-                f"{graph.device}; use graph.cpu()"
+                f"{graph.device}; use graph.to('cpu')"
             )
         samples = self._sampled(graph, seeds, epoch, batch)
         return CompletedJob(samples.torch() if form == "torch" else samples)

@@ -165,9 +165,10 @@ class KHop(_StepSampler):
         Make ``StepSamples.edge_ids``.
     execution : str
         On a GPU: ``"sample"`` draws a slot a thread; ``"transit"`` groups the nodes that draw,
-        step by step (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``. The samples are the
-        same. With ``unique=True`` a sample's nodes depend on each other, and ``"transit"`` is
-        refused.
+        step by step (docs/research/nextdoor.md); ``"transit_uncached"`` does so without rows in
+        shared memory, and ``"transit_plain"`` without classes of nodes, too, to measure what they
+        bring; ``"auto"`` is ``"sample"``. The samples are the same. With ``unique=True`` a sample's
+        nodes depend on each other, and those that group are refused.
     seed : int, optional
         As for ``PGSampler``.
 

@@ -18,7 +18,7 @@ type khopArgs struct {
 	Samples, FirstSample, Rows, Nodes                     uint64
 	NodesAt, EdgesAt                                      uint64
 	Before, Of, First, Width, Edges                       uint64
-	Count, Hop, Distinct, Tries, Team, _                  uint32
+	Count, Hop, Distinct, Tries, Team, RowMost            uint32
 	Capacity                                              uint64
 	IDBits, SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits uint32
 	Key0, Key1, Batch0, Batch1                            uint32
@@ -27,7 +27,7 @@ type khopArgs struct {
 // KHop is k-hop and layer sampling.
 type KHop struct {
 	khop.Rule
-	// Execution is "sample", a thread a slot; "transit", transits grouped by their vertex; or "auto"
+	// Execution is "sample", a thread a slot; one of those that group transits by their vertex; or "auto"
 	// and "", by transitsPerVertex. The samples are the same.
 	Execution string
 }
@@ -82,8 +82,8 @@ func (p *KHop) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: samples: expected fewer than 2^31 vertices in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, sum)
 	case p.Unique && g.Edges>>33 != 0:
 		return fmt.Errorf("%w: unique: expected fewer than 2^33 edges for unique samples on a GPU, got %d; the CPU takes more", request.ErrValue, g.Edges)
-	case p.Execution == "transit" && g.Nodes>>32 != 0:
-		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got 'transit'", request.ErrValue)
+	case GroupsTransits(p.Execution) && g.Nodes>>32 != 0:
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got '%s'", request.ErrValue, p.Execution)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (p *KHop) grouped(g *Graph, transits int64) bool {
 	switch {
 	case p.Collective || p.Unique || g.Nodes>>32 != 0:
 		return false
-	case p.Execution == "transit":
+	case GroupsTransits(p.Execution):
 		return true
 	}
 	return p.Execution != "sample" && transits/transitsPerVertex >= max(g.Nodes, 1)
@@ -201,7 +201,7 @@ func (p *KHop) Launch(f *Flight) error {
 		case p.Collective:
 			err = p.launchLayer(f, k, &args)
 		case p.grouped(g, int64(samples*args.Of)):
-			err = launchGrouped(f, k, &args)
+			err = p.launchGrouped(f, k, &args)
 		default:
 			err = launchKHop(f, k, &k.step[wide], &args, samples*args.Width)
 		}
@@ -291,7 +291,7 @@ func (p *KHop) launchUnique(f *Flight, k *khopKernels, args *khopArgs) error {
 
 // launchGrouped is a step by transits. open and place are those of walks, at step 0, whose walkers are the
 // transits here.
-func launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
+func (p *KHop) launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
 	g, s := f.graph, SpaceOf[transitSpace](f.space)
 	transits, wide := args.Samples*args.Of, g.wide()
 	args.Records, args.Order, args.Tasks = s.records.Address, s.order.Address, s.tasks.Address
@@ -301,6 +301,8 @@ func launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
 		Order: s.order.Address, Records: s.records.Address, Tasks: s.tasks.Address,
 		Counts: s.counts.Address, Starts: s.starts.Address, Counters: s.counters.Address,
 	}
+	grouping.limit(p.Execution)
+	args.RowMost = grouping.RowMost
 	launch := func(kernel *gpu.Kernel[transitArgs], items uint64) error {
 		shape := gpu.Shape{Grid: [3]uint32{khopBlocks(f, k, items)}, Block: [3]uint32{transitThreads}}
 		return kernel.Launch(f.stream, shape, &grouping)

@@ -19,8 +19,8 @@ func hopsAlike(e *Engine, s gpu.Stream, d *Graph, r *khop.Request, grids ...int)
 	if err != nil {
 		return err
 	}
-	for _, execution := range []string{"sample", "transit"} {
-		if (r.Collective || r.Unique) && execution == "transit" {
+	for _, execution := range []string{"sample", ByTransits, UncachedTransits, PlainTransits} {
+		if (r.Collective || r.Unique) && GroupsTransits(execution) {
 			continue
 		}
 		for _, grid := range grids {

@@ -26,7 +26,7 @@ func Parse(d *plan.Document) plan.Plan {
 	r.Unique, r.Distinct = d.BoolOr("unique", "transit")
 	r.EdgeIDs = d.Bool("edge_ids", false)
 	r.FirstSample = d.Integer("first_sample", 0, 1<<40, 0)
-	execution := d.OneOf("execution", "auto", "sample", "transit")
+	execution := d.OneOf("execution", "auto", "sample", cuda.ByTransits, cuda.UncachedTransits, cuda.PlainTransits)
 	r.Counts, r.Collective = fanouts, sizes != nil
 	if r.Collective {
 		r.Counts = sizes
@@ -37,12 +37,12 @@ func Parse(d *plan.Document) plan.Plan {
 	if r.Collective && r.Distinct {
 		d.Refuse(request.ErrValue, "unique: expected True or False with sizes, which all transits of a sample draw together, got 'transit'")
 	}
-	if r.Unique && !r.Collective && execution == "transit" {
-		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with unique=True, since the transits of a sample depend on each other, got 'transit'; "+
-			"unique='transit' takes both")
+	if r.Unique && !r.Collective && cuda.GroupsTransits(execution) {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with unique=True, since the transits of a sample depend on each other, got '%s'; "+
+			"unique='transit' takes all", execution)
 	}
-	if r.Collective && execution == "transit" {
-		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got 'transit'")
+	if r.Collective && cuda.GroupsTransits(execution) {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got '%s'", execution)
 	}
 	if err := r.Check(); err != nil {
 		d.Refuse(request.ErrValue, "%s: expected at most %d vertices of a sample, got more", map[bool]string{false: "fanouts", true: "sizes"}[r.Collective], int64(khop.MaxWidth))
