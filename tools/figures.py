@@ -16,6 +16,7 @@ from pathlib import Path
 
 from figure_tables import FIGURES, ROOT
 
+_RESEARCH = ("gnnsampler", "nextdoor", "nextdoor-figures", "turbognn")
 PAGES = tuple(
     ROOT / page
     for page in (
@@ -31,7 +32,7 @@ PAGES = tuple(
         ),
         "docs/algorithms/samplers.md",
         *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
-        *(f"docs/research/{name}.md" for name in ("gnnsampler", "nextdoor", "turbognn")),
+        *(f"docs/research/{name}.md" for name in _RESEARCH),
     )
 )
 PLACE = re.compile(r"(<!-- figures? (\w+) -->\n?).*?(<!-- end -->)", re.DOTALL)
