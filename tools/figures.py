@@ -16,6 +16,7 @@ from pathlib import Path
 
 from figure_tables import FIGURES, ROOT
 
+_RESEARCH = ("gnnsampler", "gsampler", "nextdoor", "nextdoor-figures", "pgsampler", "turbognn")
 PAGES = tuple(
     ROOT / page
     for page in (
@@ -31,10 +32,7 @@ PAGES = tuple(
         ),
         "docs/algorithms/samplers.md",
         *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
-        *(
-            f"docs/research/{name}.md"
-            for name in ("gnnsampler", "gsampler", "nextdoor", "pgsampler", "turbognn")
-        ),
+        *(f"docs/research/{name}.md" for name in _RESEARCH),
     )
 )
 PLACE = re.compile(r"(<!-- figures? (\w+) -->\n?).*?(<!-- end -->)", re.DOTALL)

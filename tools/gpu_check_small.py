@@ -348,6 +348,8 @@ def walks() -> None:
             pgs.research.KHop([7, 5], unique=True, edge_ids=True, seed=1),
             pgs.research.KHop([40, 30], unique=True, edge_ids=True, seed=1),
             pgs.research.LayerSample([2100, 40], edge_ids=True, seed=1),
+            pgs.research.LayerSample([40, 30], unique=True, edge_ids=True, seed=1),
+            pgs.research.LayerSample([2100, 40], unique=True, edge_ids=True, seed=1),
         ):
             got, want = (
                 by_steps.sample(g, np.arange(300), batch=0).cpu().numpy() for g in (there, cpu)
@@ -597,7 +599,7 @@ KERNELS = {
     "gather": "gather",
     "hetero": "hetero{32,64}{,_all}",
     "hgt": "hgt{32,64}",
-    "khop": "khop_{begin,step,enter,transits,layer,unique}{32,64} khop_finish",
+    "khop": "khop_{begin,step,enter,transits,layer,unique,layer_unique}{32,64} khop_finish",
     "labor": "labor{32,64}",
     "negatives": "negatives",
     "neighbor": "neighbor{32,64}{,_bins,_any,_trees,_many}",

@@ -19,6 +19,7 @@ Parts, in the order in which they run when none is named:
 - walks       random walks, beside bare kernels of the same reads
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
 - khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
+- nextdoor    NextDoor's figure 10 on the GPUs of the machine, and its transits with less
 - programs    algorithms as programs, beside gSampler's and torch's
 - large_programs  programs on graphs of papers100M's and Friendster's size, also page-locked
 - labor       LABOR, beside DGL's
@@ -45,19 +46,13 @@ from pathlib import Path
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "pgsampler", "training", "steps"),
     "pyg_steps",
-    *(
-        "weights",
-        "gather",
-        "turbo",
-        "turbo_training",
-        "cache",
-        "walks",
-        "transit",
-        "khop",
-        "programs",
-        "large_programs",
-    ),
+    *("weights", "gather", "turbo", "turbo_training", "cache", "walks", "transit", "khop"),
+    *("nextdoor", "programs", "large_programs"),
     *("labor", "passes", "layouts", "typed", "rgcn", "peers", "roofline"),
+)
+_RESEARCH = (
+    *("ablation", "khop", "large_programs", "nextdoor", "pgsampler"),
+    *("transit", "turbo", "turbo_training"),
 )
 # Parts are called as the files of their results, some modules by what they measure.
 _MODULES = {
@@ -65,18 +60,7 @@ _MODULES = {
     "peers": "benchmarks.gpu.shared",
     "steps": "benchmarks.gpu.training_steps",
     "typed": "benchmarks.gpu.hetero",
-    **{
-        name: f"benchmarks.research.{name}"
-        for name in (
-            "ablation",
-            "khop",
-            "large_programs",
-            "pgsampler",
-            "transit",
-            "turbo",
-            "turbo_training",
-        )
-    },
+    **{name: f"benchmarks.research.{name}" for name in _RESEARCH},
 }
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -99,6 +83,7 @@ _SHARES = {
     "programs": 3,
     "large_programs": 3,
     "khop": 2,
+    "nextdoor": 2,
     "labor": 2,
     "passes": 3,
     "layouts": 1,

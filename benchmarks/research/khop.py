@@ -6,6 +6,7 @@ The paper's applications (Jangda et al., section 8) that are no walks; those are
 - k-hop, unique   the nodes of a sample's step distinct; by sample alone
 - k-hop, unique in a transit   the edges that a node draws distinct
 - layer           2000 vertices of a sample, 1000 a step; a sample is a block's, and by sample alone
+- layer, unique   the nodes of a sample's step distinct
 - MVS             all neighbours of 64 seeds; by ``PGSampler([-1])``
 - Cluster-GCN     the subgraph of 20 clusters of random vertices, 500 each; a program
 - FastGCN, LADIES 64 seeds, 5 layers of 64 vertices; programs
@@ -41,6 +42,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "k-hop, unique": {"fanouts": [25, 10], "unique": True},
     "k-hop, unique in a transit": {"fanouts": [25, 10], "unique": "transit"},
     "layer": {"sizes": [1000, 1000]},
+    "layer, unique": {"sizes": [1000, 1000], "unique": True},
 }
 OTHERS: dict[str, tuple[Any, int]] = {
     "MVS": (lambda: pgs.PGSampler([-1], seed=7), 64),
@@ -57,7 +59,7 @@ def ways(kind: str) -> dict[str, Any]:
     """A sampler for each way."""
     options = dict(KINDS[kind])
     if "sizes" in options:
-        return {"sample": pgs.research.LayerSample(options["sizes"], seed=7)}
+        return {"sample": pgs.research.LayerSample(**options, seed=7)}
     ways = ("sample",) if options.get("unique") is True else ("sample", "transit")
     return {way: pgs.research.KHop(**options, execution=way, seed=7) for way in ways}
 
@@ -154,7 +156,7 @@ def _rows(made: Made, counts: tuple[int, ...], record: Record, share: Budget) ->
 
     for count in counts:
         for kind in KINDS:
-            own = max(count // _LAYER_SHARE, 1) if kind == "layer" else count
+            own = max(count // _LAYER_SHARE, 1) if "sizes" in KINDS[kind] else count
             if share.over():
                 record.skip(f"{made.name} {kind} {own}")
                 continue

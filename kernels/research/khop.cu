@@ -17,6 +17,8 @@
 //             would do alike: it is by sample alone
 //   or for each step of k-hop in which no node occurs twice in a sample:
 //   unique    a team, which is a warp or a block, a sample: a thread a slot
+//   or for each such step of layer sampling:
+//   layer_unique  a block a sample: sums as in layer, then as in unique
 //   finish    the report
 //
 // Draws are those of sample, step and slot, never of the vertex: neither the execution nor the grid changes a
@@ -44,10 +46,10 @@ struct KHopArgs {
   const uint2* order;
   const uint4* tasks;
   u32 *counts, *counters;
-  // Of layer the sums, [blocks][of], and of unique the tables, [blocks][2 * capacity + of], where they do not
-  // fit into shared memory.
+  // Of layer the sums, [blocks][of], and of unique steps the tables, [blocks][2 * capacity + of], where they do
+  // not fit into shared memory.
   u64* sums;
-  u64 samples, num_rows, num_nodes;
+  u64 samples, first_sample, num_rows, num_nodes;
   u64 nodes_at, edges_at;  // edges_at 0: nobody asks for them
   // The step: where the vertices before it begin and how many a sample has, where its own do and how many,
   // and where its edges begin.
@@ -55,7 +57,7 @@ struct KHopArgs {
   u32 count;  // draws of a transit, or with layer of a sample
   u32 hop, distinct;
   // Of unique: the tries of a slot, the threads of a team, and the entries of its table, a power of two.
-  u32 tries, team;
+  u32 tries, team, row_most;  // row_most: as TransitArgs has it
   u64 capacity;
   u32 id_bits, seed_bits, indptr_bits, edge_id_bits, out_edge_bits;
   u32 key0, key1, batch0, batch1;
@@ -75,7 +77,7 @@ struct Hop {
 
   __device__ __forceinline__ I* nodes() const { return (I*)(a.out + a.nodes_at); }
   __device__ __forceinline__ u64 state(u64 sample) const {
-    return row_state(stream_of(a.key0, a.key1, a.hop, a.batch0, a.batch1, PURPOSE_WALKING), sample);
+    return row_state(stream_of(a.key0, a.key1, a.hop, a.batch0, a.batch1, PURPOSE_WALKING), a.first_sample + sample);
   }
   // The first place and the number of the edges of a vertex, or of none.
   __device__ __forceinline__ ulonglong2 row_of(long long v) const {
@@ -164,7 +166,7 @@ __device__ __forceinline__ void khop_transits(const KHopArgs& a) {
     ulonglong2 row = hop.row_of(what.x);
     const I* edges = (const I*)a.indices + row.x;
     u32 slots = what.z * a.count;
-    bool kept = row.y <= TRANSIT_ROW && row.y * sizeof(I) <= 32 * (u64)slots;
+    bool kept = row.y <= a.row_most && row.y * sizeof(I) <= 32 * (u64)slots;
     if (kept) {
       for (u32 i = threadIdx.x; i < row.y; i += KHOP_THREADS) ids[i] = edges[i];
       edges = ids;
@@ -187,6 +189,38 @@ __device__ __forceinline__ void khop_transits(const KHopArgs& a) {
   }
 }
 
+// The edges of a sample's transits as one list: a block makes the sums of their degrees.
+template <typename I>
+struct Joint {
+  const Hop<I>& hop;
+  u64* sums;
+  const I* transits;
+  u64 total;
+
+  __device__ __forceinline__ Joint(const Hop<I>& hop, u64 sample, u64* sums, u64* parts)
+      : hop(hop), sums(sums), transits(hop.nodes() + hop.a.before + sample * hop.a.of), total(0) {
+#pragma unroll 1
+    for (u64 i = 0; i < hop.a.of; i += KHOP_THREADS) {
+      u64 own = i + threadIdx.x, all, degree = own < hop.a.of ? hop.row_of((long long)transits[own]).y : 0;
+      u64 earlier = rows_before(degree, all, parts);
+      if (own < hop.a.of) sums[own] = total + earlier + degree;
+      total += all;
+    }
+    __syncthreads();
+  }
+  // The first place of the row that has a rank of the list, and, in its stead, the rank in the row.
+  __device__ __forceinline__ u64 row_with(u64& rank) const {
+    u64 low = 0, high = hop.a.of - 1;
+    while (low < high) {
+      u64 middle = (low + high) / 2;
+      if (sums[middle] > rank) high = middle;
+      else low = middle + 1;
+    }
+    if (low) rank -= sums[low - 1];
+    return hop.row_of((long long)transits[low]).x;
+  }
+};
+
 template <typename I>
 __device__ __forceinline__ void khop_layer(const KHopArgs& a) {
   __shared__ u64 kept[TRANSIT_ROW];
@@ -195,52 +229,37 @@ __device__ __forceinline__ void khop_layer(const KHopArgs& a) {
   u64* sums = a.of <= TRANSIT_ROW ? kept : a.sums + blockIdx.x * a.of;
 #pragma unroll 1
   for (u64 w = blockIdx.x; w < a.samples; w += gridDim.x) {
-    const I* transits = hop.nodes() + a.before + w * a.of;
-    u64 total = 0;
-#pragma unroll 1
-    for (u64 i = 0; i < a.of; i += KHOP_THREADS) {
-      u64 own = i + threadIdx.x, all, degree = own < a.of ? hop.row_of((long long)transits[own]).y : 0;
-      u64 earlier = rows_before(degree, all, parts);
-      if (own < a.of) sums[own] = total + earlier + degree;
-      total += all;
-    }
-    __syncthreads();
+    const Joint<I> joint(hop, w, sums, parts);
     u64 state = hop.state(w);
 #pragma unroll 1
     for (u64 j = threadIdx.x; j < a.width; j += KHOP_THREADS) {
       u64 slot = w * a.width + j;
-      if (total == 0) {
+      if (joint.total == 0) {
         hop.none(slot);
         continue;
       }
-      u64 rank = below(draw_bits64(state, j), total), low = 0, high = a.of - 1;
-      while (low < high) {
-        u64 middle = (low + high) / 2;
-        if (sums[middle] > rank) high = middle;
-        else low = middle + 1;
-      }
-      if (low) rank -= sums[low - 1];
-      ulonglong2 row = hop.row_of((long long)transits[low]);
-      hop.put(slot, (const I*)a.indices + row.x, row.x, rank);
+      u64 rank = below(draw_bits64(state, j), joint.total), start = joint.row_with(rank);
+      hop.put(slot, (const I*)a.indices + start, start, rank);
     }
     __syncthreads();  // the next sample's sums take the place of these
   }
 }
 
 // A step of a sample in which no node occurs twice: slot after slot takes the first edge of its own list
-// whose node no earlier slot has. A slot's list is its tries, then all edges of its transit by the key that
-// the slot draws for each.
+// whose node no earlier slot has. A slot's list is its tries, then all edges that it draws from by the key that
+// the slot draws for each. Those are its transit's, or, where there is a joint list, all of that.
 //
 // Any order of the slots comes to that: a node is held by the lowest slot that has asked for it, and a slot
 // that loses its node goes on in its list. Holders only fall, so a slot that was refused once is refused for
 // good: this is deferred acceptance (Gale and Shapley, 1962) where all nodes prefer lower slots, and it has one
 // outcome. The thread that takes a node from another slot goes on for that slot, so nobody waits.
-template <typename I>
+template <typename I, bool JOINED>
 struct UniqueStep {
   const KHopArgs& a;
   const Hop<I> hop;
-  u64 *keys, *holders;  // a node, or ~0; and slot << PLACE_BITS | place in the row of the edge that it holds it by
-  u32* spent;           // of a transit: the lowest of its slots known to find nothing left
+  u64 *keys, *holders;  // a node, or ~0; and slot << PLACE_BITS | place in the graph of the edge that it holds it by
+  u32* spent;           // of a transit, or of the joint list: the lowest of its slots known to find nothing left
+  const Joint<I>* joint;
   u64 state;
   u32 sample;
 
@@ -261,25 +280,39 @@ struct UniqueStep {
   // Other threads change entries meanwhile: an atomic that changes nothing, so that racecheck sees no race.
   __device__ __forceinline__ static u64 load(u64* p) { return atomicCAS(p, NONE, NONE); }
 
-  // Asks for the edge at a place of a slot's row. True if the slot has it now; only then other is written: the
+  // The first place and the number of the edges that the slots of a transit draw from, and the place of one.
+  __device__ __forceinline__ ulonglong2 list_of(u32 transit) const {
+    if constexpr (JOINED) return make_ulonglong2(0, joint->total);
+    else return hop.row_of((long long)hop.nodes()[a.before + (u64)sample * a.of + transit]);
+  }
+  __device__ __forceinline__ u64 place_of(ulonglong2 list, u64 rank) const {
+    if constexpr (JOINED) {
+      u64 start = joint->row_with(rank);
+      return start + rank;
+    } else {
+      return list.x + rank;
+    }
+  }
+
+  // Asks for the edge at a place for a slot. True if the slot has it now; only then other is written: the
   // slot that lost the node, or NONE.
-  __device__ __forceinline__ bool take(const I* edges, u32 slot, u64 place, u64& other) const {
-    u64 at = entry((u64)edges[place], true);
+  __device__ __forceinline__ bool take(u32 slot, u64 place, u64& other) const {
+    u64 at = entry((u64)((const I*)a.indices)[place], true);
     if (at == NONE) return false;
     u64 own = (u64)slot << PLACE_BITS | place, before = atomicMin(holders + at, own);
     if (own > before) return false;
     other = before == NONE ? NONE : before >> PLACE_BITS;
     return true;
   }
-  // The place with the least key among those whose node no lower slot has, or NONE.
-  __device__ u64 least(const I* edges, u64 degree, u32 slot) const {
+  // The place of the edge with the least key among those whose node no lower slot has, or NONE.
+  __device__ u64 least(ulonglong2 list, u32 slot) const {
     u64 own = part_state(state, slot), least = 0, at = NONE;
-    for (u64 p = 0; p < degree; p++) {
+    for (u64 p = 0; p < list.y; p++) {
       u64 key = draw_bits64(own, p);
       if (at != NONE && key >= least) continue;
-      u64 met = entry((u64)edges[p], false);
+      u64 place = place_of(list, p), met = entry((u64)((const I*)a.indices)[place], false);
       if (met != NONE && load(holders + met) >> PLACE_BITS < slot) continue;
-      least = key, at = p;
+      least = key, at = place;
     }
     return at;
   }
@@ -288,20 +321,19 @@ struct UniqueStep {
     while (slot != NONE) {
       u32 t = (u32)slot, transit = t / a.count;
       slot = NONE;
-      ulonglong2 row = hop.row_of((long long)hop.nodes()[a.before + (u64)sample * a.of + transit]);
+      ulonglong2 list = list_of(transit);
       // Slot d of d edges finds nothing left, or a slot before it did.
-      if (t - transit * a.count >= row.y || t >= atomicMin(spent + transit, ~0u)) continue;
-      const I* edges = (const I*)a.indices + row.x;
+      if (t - transit * a.count >= list.y || t >= atomicMin(spent + transit, ~0u)) continue;
       bool has = false;
-      for (u64 i = 0, n = min((u64)a.tries, row.y); i < n && !has; i++)
-        has = take(edges, t, below(draw_bits64(state, i * a.width + t), row.y), slot);
+      for (u64 i = 0, n = min((u64)a.tries, list.y); i < n && !has; i++)
+        has = take(t, place_of(list, below(draw_bits64(state, i * a.width + t), list.y)), slot);
       while (!has) {
-        u64 place = least(edges, row.y, t);
+        u64 place = least(list, t);
         if (place == NONE) {
           atomicMin(spent + transit, t);
           break;
         }
-        has = take(edges, t, place, slot);
+        has = take(t, place, slot);
       }
     }
   }
@@ -313,38 +345,56 @@ __device__ __forceinline__ void team_sync(u32 team) {
   else __syncthreads();
 }
 
-template <typename I>
-__device__ __forceinline__ void khop_unique(const KHopArgs& a) {
-  // Of all teams of a block. Slots, and so transits, are half of that at most where these are used.
+template <typename I, bool JOINED>
+__device__ __forceinline__ void unique_step(const KHopArgs& a) {
+  // Of all teams of a block. Slots, and so transits, are half of that at most where these are used; a joint
+  // list is a block's, whose transits are half of that at most, too.
   __shared__ u64 keys[TRANSIT_ROW], holders[TRANSIT_ROW];
+  __shared__ u64 shared_sums[JOINED ? TRANSIT_ROW / 2 : 1], parts[KHOP_THREADS / 32];
   __shared__ u32 spent[TRANSIT_ROW / 2];
   u32 teams = KHOP_THREADS / a.team, team = threadIdx.x / a.team, lane = threadIdx.x % a.team;
-  bool kept = teams * a.width <= TRANSIT_ROW / 2;
+  bool kept = teams * a.width <= TRANSIT_ROW / 2 && (!JOINED || a.of <= TRANSIT_ROW / 2);
   u64* own = a.sums + blockIdx.x * (2 * a.capacity + a.of);
-  UniqueStep<I> step{a, Hop<I>{a}};
+  u64* sums = kept ? shared_sums : own + 2 * a.capacity;
+  u64 lists = JOINED ? 1 : a.of;
+  const Hop<I> hop{a};
+  UniqueStep<I, JOINED> step{a, hop};
   step.keys = kept ? keys + team * a.capacity : own;
   step.holders = kept ? holders + team * a.capacity : own + a.capacity;
-  step.spent = kept ? spent + team * a.of : (u32*)(own + 2 * a.capacity);
+  step.spent = kept || JOINED ? spent + team * lists : (u32*)(own + 2 * a.capacity);
 #pragma unroll 1
   for (u64 w = blockIdx.x * teams + team; w < a.samples; w += (u64)gridDim.x * teams) {
     step.sample = (u32)w;
-    step.state = step.hop.state(w);
+    step.state = hop.state(w);
     for (u64 i = lane; i < a.capacity; i += a.team) step.keys[i] = step.holders[i] = step.NONE;
-    for (u64 i = lane; i < a.of; i += a.team) step.spent[i] = ~0u;
-    for (u64 i = lane; i < a.width; i += a.team) step.hop.none(w * a.width + i);
+    for (u64 i = lane; i < lists; i += a.team) step.spent[i] = ~0u;
+    for (u64 i = lane; i < a.width; i += a.team) hop.none(w * a.width + i);
     team_sync(a.team);
+    const auto settle = [&] {
 #pragma unroll 1
-    for (u64 i = lane; i < a.width; i += a.team) step.settle(i);
+      for (u64 i = lane; i < a.width; i += a.team) step.settle(i);
+    };
+    if constexpr (JOINED) {
+      const Joint<I> joint(hop, w, sums, parts);
+      step.joint = &joint;
+      settle();
+    } else {
+      settle();
+    }
     team_sync(a.team);
     for (u64 i = lane; i < a.capacity; i += a.team) {
       if (step.keys[i] == step.NONE) continue;
       u64 slot = step.holders[i] >> step.PLACE_BITS, place = step.holders[i] & ((1ull << step.PLACE_BITS) - 1);
-      u64 start = step.hop.row_of((long long)step.hop.nodes()[a.before + w * a.of + slot / a.count]).x;
-      step.hop.put(w * a.width + slot, (const I*)a.indices + start, start, place);
+      hop.put(w * a.width + slot, (const I*)a.indices, 0, place);
     }
     team_sync(a.team);  // the next sample's table takes the place of this one
   }
 }
+
+template <typename I>
+__device__ __forceinline__ void khop_unique(const KHopArgs& a) { unique_step<I, false>(a); }
+template <typename I>
+__device__ __forceinline__ void khop_layer_unique(const KHopArgs& a) { unique_step<I, true>(a); }
 
 #define KHOP(NAME, SUFFIX, I) \
   extern "C" __global__ void __launch_bounds__(KHOP_THREADS) NAME##SUFFIX(const __grid_constant__ KHopArgs a) { NAME<I>(a); }
@@ -354,7 +404,8 @@ __device__ __forceinline__ void khop_unique(const KHopArgs& a) {
   KHOP(khop_enter, SUFFIX, I)    \
   KHOP(khop_transits, SUFFIX, I) \
   KHOP(khop_layer, SUFFIX, I)    \
-  KHOP(khop_unique, SUFFIX, I)
+  KHOP(khop_unique, SUFFIX, I)   \
+  KHOP(khop_layer_unique, SUFFIX, I)
 KHOPS(32, int)
 KHOPS(64, long long)
 

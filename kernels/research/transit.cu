@@ -51,6 +51,9 @@ struct TransitArgs {
   u32* counters;   // two sets of TRANSIT_COUNTERS
   u32 step, kind;  // the step of the walks, and the kind of its edges
   u32 id_bits, second;
+  // Walkers of a transit that shares warps, and edges of a row that is put into shared memory, at most: TRANSIT_WARP
+  // and TRANSIT_ROW, unless what these bring is measured.
+  u32 warp_most, row_most;
   u64 words;       // of 32 bits, from the walks' vertices on
 };
 
@@ -73,7 +76,7 @@ struct Transits {
   __device__ __forceinline__ u64 root(u32 walker) const { return read(t.walk.seeds, t.walk.seed_bits, walker / t.walk.per_seed); }
   __device__ __forceinline__ u64 state(u32 walker) const {
     const WalkArgs& a = t.walk;
-    return row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), walker);
+    return row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), a.first_walk + walker);
   }
   __device__ __forceinline__ void end(u32 walker, u32 step) const { ((int*)(t.walk.out + t.walk.lengths_at))[walker] = (int)step; }
 
@@ -166,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(TRANSIT_THREADS) transit_open(const
     u32 mine = 0, large = 0, tasks = 0;
 #pragma unroll
     for (u32 k = 0; k < TRANSIT_SIDE; k++) {
-      if (n[k] <= TRANSIT_WARP) mine += n[k];
+      if (n[k] <= t.warp_most) mine += n[k];
       else large += n[k], tasks += (n[k] + TRANSIT_PIECE - 1) / TRANSIT_PIECE;
     }
     bool some = __syncthreads_or(mine | large), tasked = __syncthreads_or(tasks);
@@ -185,12 +188,12 @@ extern "C" __global__ void __launch_bounds__(TRANSIT_THREADS) transit_open(const
     if (tasked) back = (u32)t.walk.walks - first[TRANSIT_MANY] - (u32)(places >> 32), task += first[TRANSIT_TASKS];
 #pragma unroll
     for (u32 k = 0; k < TRANSIT_SIDE; k++) {
-      if (n[k] && n[k] <= TRANSIT_WARP) {
+      if (n[k] && n[k] <= t.warp_most) {
         t.starts[v[k]] = front;
         front += n[k];
       }
       if (!tasked) continue;
-      u32 pieces = n[k] <= TRANSIT_WARP ? 0 : (n[k] + TRANSIT_PIECE - 1) / TRANSIT_PIECE, own = (u32)task;
+      u32 pieces = n[k] <= t.warp_most ? 0 : (n[k] + TRANSIT_PIECE - 1) / TRANSIT_PIECE, own = (u32)task;
       if (pieces) t.starts[v[k]] = back -= n[k];
       if (pieces == 1) t.tasks[own] = make_uint4(v[k], back, n[k], 0);
       task += pieces;
@@ -307,7 +310,7 @@ __device__ __forceinline__ void transit_step(const TransitArgs& t) {
     uint4 what = t.tasks[task];
     Row<false> row = steps.row_of(what.x, t.kind);
     Edges edges = walkers.edges(row);
-    bool kept = row.degree <= TRANSIT_ROW && row.degree * (sizeof(I) + (WEIGHTED ? 8 : 0)) <= 32 * (u64)what.z;
+    bool kept = row.degree <= t.row_most && row.degree * (sizeof(I) + (WEIGHTED ? 8 : 0)) <= 32 * (u64)what.z;
     if (kept) {
       for (u32 i = threadIdx.x; i < row.degree; i += TRANSIT_THREADS) {
         ids[i] = edges.ids[i];

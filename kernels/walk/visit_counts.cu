@@ -124,7 +124,7 @@ __device__ __forceinline__ void visit_roots(const WalkArgs& a) {
     __syncwarp();
     u64 total = mine;
     for (u32 d = 16; d; d >>= 1) total += __shfl_xor_sync(~0u, total, d);
-    const u64 state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), w);
+    const u64 state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), a.first_walk + w);
     if (lane == 0) nodes[w] = at[0];
     u32 step = 0;
     for (; step < a.length && total; step++) {

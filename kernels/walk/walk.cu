@@ -61,7 +61,7 @@ struct Walker {
       return false;
     }
     k.w = w, k.root = k.v = v, k.last = ~0ull;
-    k.state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), w);
+    k.state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), a.first_walk + w);
     k.row = steps.row_of(v, KIND == PLAIN ? 0 : a.path[0]);
     k.step = k.length = k.place = 0;
     return true;

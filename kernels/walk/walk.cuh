@@ -23,6 +23,7 @@ struct WalkArgs {
   u64 stop, restart, accept_back, accept_common, accept_far;
   double of_back, of_far, bound, extra;
   u64 filter_words;
+  u64 first_walk;  // as walk.Rule has it
   u32 per_seed, length, kinds, path_length, jumps;
   u32 filled;            // -1 stands wherever no walk has come
   u32 per_block;         // walks that a block has under way, at most its threads

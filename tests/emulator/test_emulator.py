@@ -157,16 +157,63 @@ for options in ({"exact": True}, {"importance": -1}):
 """
 
 
-def test_programs_have_no_hazards(tmp_path: Path) -> None:
+# Samples by steps and walks, dealt to two devices and the CPU.
+DEALT = """
+import numpy as np
+import pygsampler as pgs
+from pygsampler.research import KHop, LayerSample, sample_on_devices
+from pygsampler.walks import MultiRW
+
+random = np.random.default_rng(3)
+pairs = random.integers(0, 100, (2, 700))
+graph = pgs.Graph.from_coo(*pairs, num_nodes=100)
+devices = [graph.to("cuda:0"), graph.to("cuda:1"), graph]
+for sampler in (
+    KHop([3, 2], edge_ids=True, seed=1),
+    KHop([3, 2], execution="transit", seed=1),
+    KHop([3, 2], unique=True, seed=1),
+    LayerSample([5, 4], seed=1),
+    LayerSample([5, 4], unique=True, edge_ids=True, seed=1),
+    pgs.RandomWalk(6, edge_ids=True, seed=1),
+    pgs.RandomWalk(6, walks_per_seed=2, stop=0.1, mode_options={"layout": "csr"}, seed=1),
+    pgs.RandomWalk(6, p=2.0, q=0.5, seed=1),
+    pgs.RandomWalk(6, mode_options={"execution": "transit"}, seed=1),
+    MultiRW(3, 8, seed=1),
+):
+    seeds = np.arange(60)
+    got = sample_on_devices(sampler, devices, seeds, epoch=1, batch=2).numpy()
+    want = sampler.sample(graph, seeds, epoch=1, batch=2).numpy()
+    for name in got._descriptors:
+        assert np.array_equal(got._array(name), want._array(name)), (sampler, name)
+
+class Stay:
+    next = stepTransits = lambda self, *arguments: -1
+    steps = sampleSize = samplingType = lambda self, *step: 1
+
+try:
+    pgs.research.nextdoor.NextDoor(Stay()).sample(devices[0], [0])
+except NotImplementedError as error:
+    assert "use graph.to('cpu')" in str(error)
+else:
+    raise AssertionError("Python sampled a graph on a GPU")
+"""
+
+
+# Graphs ask for the kernels of neighbors, too.
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        (HAZARDS, ["hetero/labor", "hetero/hetero"]),
+        (DEALT, ["research/khop", "research/transit", "walk/walk", "walk/visit_counts"]),
+    ],
+    ids=["programs", "dealt samples"],
+)
+def test_samples_have_no_hazards(tmp_path: Path, script: str, names: list[str]) -> None:
     """One thread writes what a block shares, and a lane what its warp does."""
-    # Graphs ask for those of neighbours, too.
-    kernels = [
-        ROOT / "kernels" / f"{name}.cu"
-        for name in ("hetero/labor", "hetero/hetero", "neighbor/neighbor")
-    ]
+    kernels = [ROOT / "kernels" / f"{name}.cu" for name in (*names, "neighbor/neighbor")]
     folder, found = build(tmp_path / "driver", kernels=kernels, races=True), tmp_path / "found"
     done = subprocess.run(
-        [sys.executable, "-c", HAZARDS],
+        [sys.executable, "-c", script],
         cwd=ROOT,
         env={
             **os.environ,

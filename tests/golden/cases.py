@@ -333,6 +333,8 @@ def steps() -> Iterator[Case]:
         "khop transit": partial(hops, unique="transit"),
         "layers": layers,
         "layers edges": partial(layers, edge_ids=True),
+        "layers unique": partial(layers, unique=True),
+        "layers unique edges": partial(layers, unique=True, edge_ids=True),
     }
     for name, sampler in makers.items():
         yield Sampled(name, sampler, forms=TABLES)

@@ -13,6 +13,7 @@ import numpy as np
 
 import pygsampler as pgs
 from pygsampler import research, samplers
+from pygsampler.research import nextdoor
 
 from .cases import SEEDS, SEEDS_BY_TYPE, Case
 from .graphs import EDGES, NODES, RELATIONS, TYPES, edges, feature_rows, graph, integers
@@ -56,6 +57,7 @@ def plain() -> Iterator[Case]:
     yield Case("locality scores", lambda: research.locality_scores(graph()))
     published = partial(research.locality_scores, measure="published", step=3)
     yield Case("locality scores as published", lambda: published(graph()))
+    yield Case("nextdoor class", _nextdoor)
     lists = ("pyarrow",)
     yield Case("walk arrow", partial(_arrow, pgs.RandomWalk(9, stop=0.1, seed=3)), lists)
     edge_ids = pgs.RandomWalk(9, edge_ids=True, direction="in", seed=3)
@@ -109,6 +111,41 @@ def _many_batches(**options: Any) -> list[Any]:
 def _stream() -> list[Any]:
     sampler = pgs.PGSampler([5, 4], seed=1)
     return list(pgs.stream(graph(), sampler, SEEDS, batch_size=30, shuffle=True, epoch=2))
+
+
+class _Unique:
+    """Steps of distinct nodes from several roots, which change, with edges: all draws that are."""
+
+    def steps(self) -> int:
+        return nextdoor.INF
+
+    def samplingType(self) -> nextdoor.SamplingType:
+        return nextdoor.SamplingType.Individual
+
+    def sampleSize(self, step: int) -> int:
+        return 3 if step else 2
+
+    def unique(self, step: int) -> bool:
+        return step > 0
+
+    def numTransits(self, step: int) -> int:
+        return 2
+
+    def next(self, s: Any, transits: Any, srcEdges: Any, step: int) -> Any:
+        v = srcEdges[nextdoor.randInt(0, srcEdges.size())]
+        s.roots.replace(transits[0], v)
+        s.addEdge(step, transits[0], v)
+        return np.where(nextdoor.randFloat() < 0.3, nextdoor.NULL, v)
+
+    def stepTransits(self, step: int, s: Any, transitIdx: Any) -> Any:
+        chosen = s.roots[nextdoor.randInt(0, s.numRoots())]
+        return np.where(s.prevVertex(1, transitIdx) < 0, nextdoor.NULL, chosen)
+
+
+def _nextdoor() -> list[Any]:
+    sampler = nextdoor.NextDoor(_Unique(), max_steps=5, batched=True, seed=5)
+    samples = sampler.sample(graph(), SEEDS[:60].reshape(20, 3), epoch=3, batch=4)
+    return [samples.roots, *samples.steps, samples.edges, samples.complete]
 
 
 def _norms(name: str, **options: Any) -> list[Any]:

@@ -13,7 +13,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import awkward, of_rows, with_degrees
-from tests.support.reference_steps import khop, unique_law
+from tests.support.reference_steps import khop, layers, unique_law
 from tests.support.sampler_laws import plausible
 
 AT = {"epoch": 2, "batch": 5}
@@ -150,6 +150,36 @@ def test_samples_are_the_reference(name: str, unique: Any) -> None:
                 assert got.edge_ids[step].tolist() == want.places[step]
 
 
+@pytest.mark.parametrize("name", [*sorted(awkward()), "hub"])
+@pytest.mark.parametrize("unique", [False, True])
+def test_layers_are_the_reference(name: str, unique: bool) -> None:
+    # More than 32 neighbors, all of which are taken in the end.
+    hub = of_rows([range(1, 4), *[range(4, 50)] * 3], 50)
+    csc = hub if name == "hub" else awkward()[name]
+    indptr, indices = csc.indptr.tolist(), csc.indices.tolist()
+    indptr += [indptr[-1]] * (csc.num_nodes + 1 - len(indptr))
+    for bits in (32, 64):
+        graph, seeds = csc.graph(bits, bits, 0), list(range(min(csc.num_nodes, 40)))
+        for sizes in ([1, 1], [7, 60, 3], [50]):
+            sampler = pgs.research.LayerSample(sizes, unique=unique, edge_ids=True, seed=11)
+            got = sampler.sample(graph, seeds, **AT).numpy()
+            want = layers(indptr, indices, seeds, sizes, unique, 11, AT["epoch"], AT["batch"])
+            for step in range(len(sizes)):
+                assert got.steps[step].tolist() == want.nodes[step]
+                assert got.edge_ids[step].tolist() == want.places[step]
+
+
+def test_unique_layers_have_their_exact_law() -> None:
+    # 0 has the neighbors 1 and 2, in both orders; 1 has 3, 3, 4 and 2 has 4, 5.
+    graph = pgs.Graph.from_csc(np.array([0, 2, 5, 7]), np.array([1, 2, 3, 3, 4, 4, 5]), num_nodes=6)
+    for size in (2, 5):
+        samples = pgs.research.LayerSample([2, size], unique=True, seed=5)
+        steps = samples.sample(graph, np.zeros(6000, int), **AT).numpy().steps
+        law = unique_law([[3, 3, 4, 4, 5]], size)
+        assert (np.sort(steps[0]) == [1, 2]).all()
+        plausible(collections.Counter(map(tuple, steps[1].tolist())), law)
+
+
 def test_layers_draw_from_the_edges_of_the_step_before() -> None:
     samples = (
         pgs.research.LayerSample([4, 30, 2], edge_ids=True, seed=3)
@@ -206,6 +236,7 @@ def test_samplers_are_samplers() -> None:
         pgs.research.KHop([3, 2], unique="transit", seed=7),
         pgs.research.KHop([3, 2], unique=True, seed=7),
         pgs.research.LayerSample([3, 2], seed=7),
+        pgs.research.LayerSample([3, 2], unique=True, seed=7),
     ):
         want = sampler.sample(graph, [0, 1, 2], **AT).steps[1].tolist()
         assert sampler.result_kind == "steps"
@@ -240,6 +271,7 @@ def test_many_threads_change_nothing() -> None:
         pgs.research.KHop([6, 5], seed=1),
         pgs.research.KHop([6, 5], unique=True, seed=1),
         pgs.research.LayerSample([40, 30], seed=1),
+        pgs.research.LayerSample([40, 30], unique=True, seed=1),
     ):
         one = sampler.sample(graph, seeds, **AT, threads=1).numpy()
         all_ = sampler.sample(graph, seeds, **AT).numpy()
@@ -281,6 +313,8 @@ def test_bad_input() -> None:
             pgs.research.KHop([2], unique=unique)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="execution: expected 'auto' or 'sample' with unique=True"):
         pgs.research.KHop([2], unique=True, execution="transit")
+    with pytest.raises(ValueError, match="unique: expected True or False with sizes"):
+        pgs.research.LayerSample([2], unique="transit")  # type: ignore[arg-type]
     with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, 6\), got 6"):
         pgs.research.KHop([2]).sample(tree(), [0, 6])
     with pytest.raises(NotImplementedError, match="exclude"):

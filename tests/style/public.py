@@ -14,7 +14,7 @@ PROGRAMS = "programs"
 # Modules that users import, besides the root. One that becomes public is added here.
 MODULES = (
     *("cuda", "datasets", "dgl", "distributed", "engine", "errors", "evaluate", "flight", "pyg"),
-    *("research", "samplers", "samplers.learned", "torch", "walks"),
+    *("research", "research.nextdoor", "samplers", "samplers.learned", "torch", "walks"),
 )
 
 
@@ -35,7 +35,7 @@ def names(root: Path, *, programs: bool = False) -> dict[str, list[str]]:
 
 
 def definition(root: Path, module: str, name: str) -> tuple[str, ast.AST] | None:
-    """The module and node of the class or function that `name` stands for in `module`."""
+    """The module and node of the class, function or constant that `name` is in `module`."""
     known = modules(root)
     if module not in known:
         return None
@@ -47,10 +47,11 @@ def definition(root: Path, module: str, name: str) -> tuple[str, ast.AST] | None
         elif isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if node.name == name and not _is_overload(node):
                 return module, node
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-            alias_of = node.value.id
-            if name != alias_of and name in map(ast.unparse, node.targets):
-                return definition(root, module, alias_of)
+        elif isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets):
+            if isinstance(node.value, ast.Constant | ast.UnaryOp):
+                return module, node
+            if isinstance(node.value, ast.Name) and name != node.value.id:
+                return definition(root, module, node.value.id)
     return None
 
 
@@ -65,6 +66,8 @@ def functions(root: Path) -> Iterator[tuple[str, str, ast.AST, ast.ClassDef | No
     ]
     while waiting:
         module, node = waiting.pop()
+        if isinstance(node, ast.Assign):
+            continue
         qualified = f"{module}.{node.name}"
         if qualified in seen:
             continue

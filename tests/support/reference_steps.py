@@ -51,6 +51,36 @@ def khop(
     return steps
 
 
+def layers(
+    indptr: Sequence[int],
+    indices: Sequence[int],
+    seeds: Sequence[int],
+    sizes: Sequence[int],
+    unique: bool,
+    seed: int,
+    epoch: int,
+    batch: int,
+) -> Steps:
+    """The samples of a call of ``LayerSample``: all transits have one list."""
+    steps = Steps([], [])
+    before = [[v] for v in seeds]
+    for step, size in enumerate(sizes):
+        places = [
+            _step(
+                [[p for v in transits if v >= 0 for p in range(indptr[v], indptr[v + 1])]],
+                indices,
+                size,
+                unique,
+                row_state(seed, epoch, batch, step + 1, w, WALKS),
+            )
+            for w, transits in enumerate(before)
+        ]
+        before = [[-1 if p < 0 else indices[p] for p in row] for row in places]
+        steps.nodes.append(before)
+        steps.places.append(places)
+    return steps
+
+
 def _step(
     lists: list[list[int]], indices: Sequence[int], fanout: int, unique: Any, state: int
 ) -> list[int]:

@@ -15,14 +15,14 @@ def gpu_transit(record: Record) -> str:
         cells += [f"{row['ratio_csr']:.2f}x", f"{row['ratio']:.2f}x"]
         share = row["index_share"]
         rows.append([*cells, "" if share is None else f"{100 * share:.0f} %"])
-    head = ["graph", "walk", "walks", "walks a vertex", "by sample, csr", "by sample", "by transit"]
+    head = ["graph", "walk", "walks", "walks a node", "by sample, csr", "by sample", "by transit"]
     head += ["transit to csr", "transit to sample", "index, of transit"]
     return f"{source(record)}\n{table(head, rows, 8)}"
 
 
 @figure("gpu/khop.json", unmeasured("python -m benchmarks.gpu khop --out FOLDER"))
 def gpu_khop(record: Record) -> str:
-    """Samples by steps: 10**9 vertices a second of each way; other batches in microseconds."""
+    """Samples by steps: 10**9 nodes a second of each way; other batches in microseconds."""
     rows = []
     for row in record["rows"]:
         cells = [row["shape"], row["kind"], f"{row['samples']:,}"]
@@ -33,11 +33,47 @@ def gpu_khop(record: Record) -> str:
         cells += [f"{row['ratio']:.2f}x" if "ratio" in row else ""]
         rows.append([*cells, "" if share is None else f"{100 * share:.0f} %"])
     head = ["graph", "what", "samples", "by sample, us", "by transit, us"]
-    head += ["G vertices/s by sample", "by transit", "transit to sample", "index, of transit"]
+    head += ["G nodes/s by sample", "by transit", "transit to sample", "index, of transit"]
     return f"{source(record)}\n{table(head, rows, 7)}"
 
 
 _WAYS = ("sample", "transit")
+
+
+_NEXTDOOR = "Not measured yet: `python -m benchmarks.gpu nextdoor --out FOLDER`.\n"
+
+
+@figure("gpu/nextdoor.json", _NEXTDOOR)
+def gpu_nextdoor_devices(record: Record) -> str:
+    """Figure 10: speedups of several GPUs over one, of sampling, and times with the collection."""
+    rows = []
+    for row in record["rows"]:
+        if row["what"] == "devices":
+            most = list(row["sampled_us"])[-1]
+            times = [row[of][way]["median"] for of in _TIMES for way in ("1", most)]
+            rows.append(
+                [row["shape"], row["kind"], f"{row['samples']:,}", most]
+                + [f"{us:,.0f}" for us in times]
+                + [f"{row['speedup'][most]:.2f}x"]
+            )
+    head = ["graph", "what", "samples", "GPUs", "one, us", "all, us", "one, collected, us"]
+    head += ["all, collected, us", "speedup"]
+    return f"{source(record)}\n{table(head, rows, 7)}"
+
+
+_TIMES = ("sampled_us", "collected_us")
+
+
+@figure("gpu/nextdoor.json", _NEXTDOOR)
+def gpu_nextdoor_ablation(record: Record) -> str:
+    """Executions by transits with less and less of what they have: microseconds of a call."""
+    rows = []
+    for row in record["rows"]:
+        if row["what"] == "ablation":
+            times = [f"{us['median']:,.0f}" for us in row["us"].values()]
+            rows.append([row["shape"], row["kind"], f"{row['samples']:,}", *times])
+    head = ["graph", "what", "samples", "by sample, us", "by transit", "without shared memory"]
+    return f"{source(record)}\n{table([*head, 'nor classes'], rows, 5)}"
 
 
 # The bare kernel that reads what a walk reads.

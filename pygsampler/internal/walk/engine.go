@@ -233,7 +233,7 @@ func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
 	per := max(e.PerSeed, 1)
 	for i := range n {
 		v := I(e.Seeds.At((first + i) / per))
-		u.state[i] = e.stream.State(uint64(first + i))
+		u.state[i] = e.stream.State(uint64(e.FirstWalk + first + i))
 		u.root[i], u.at[i], u.last[i] = v, v, -1
 		e.nodes[first+i] = v
 		u.alive = append(u.alive, int32(i))

@@ -32,7 +32,7 @@ func (f *frontier[P, I]) walk(e *engine[P, I], w int64) {
 		f.chunks[i/rootChunk] += degree
 		total += degree
 	}
-	state := e.stream.State(uint64(w))
+	state := e.stream.State(uint64(e.FirstWalk + w))
 	e.nodes[w] = f.at[0]
 	step := int64(0)
 	for ; step < e.Length && total > 0; step++ {

@@ -90,7 +90,7 @@ func walkParts[I csc.Index](r *Request, parts *cpu.Partition, words *[batch.Walk
 	e.edgesAt(words, m)
 	p := &party[I]{engine: e, parts: parts, state: make([]uint64, e.walks), starts: make([]int64, len(parts.Bounds)-max(parts.Relations, 1)+1)}
 	for w := range p.state {
-		p.state[w] = e.stream.State(uint64(w))
+		p.state[w] = e.stream.State(uint64(r.FirstWalk + int64(w)))
 	}
 	if r.Roots > 0 {
 		e.slots = memory.At[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])

@@ -28,6 +28,9 @@ type Rule struct {
 	// Roots is how many vertices of the seeds a walk begins at, and steps from one of: frontier
 	// sampling. 0: one, by the rules above.
 	Roots int64
+	// FirstWalk is the number of the first walk, by which it draws: of walks that are dealt to several devices,
+	// those before it are others'.
+	FirstWalk int64
 }
 
 // Limits of what a rule is told.

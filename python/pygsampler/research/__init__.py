@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pygsampler._engine.public_home import set_public_module
+from pygsampler.research import nextdoor  # noqa: F401, so that users need no import
+from pygsampler.research.dealt_samples import sample_on_devices
 from pygsampler.research.locality import (
     locality,
     locality_importance,
@@ -22,6 +24,7 @@ __all__ = [
     "locality_layers",
     "locality_saint",
     "locality_scores",
+    "sample_on_devices",
 ]
 
 set_public_module(globals())

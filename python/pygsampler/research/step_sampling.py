@@ -165,9 +165,10 @@ class KHop(_StepSampler):
         Make ``StepSamples.edge_ids``.
     execution : str
         On a GPU: ``"sample"`` draws a slot a thread; ``"transit"`` groups the nodes that draw,
-        step by step (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``. The samples are the
-        same. With ``unique=True`` a sample's nodes depend on each other, and ``"transit"`` is
-        refused.
+        step by step (docs/research/nextdoor.md); ``"transit_uncached"`` does so without rows in
+        shared memory, and ``"transit_plain"`` without classes of nodes, too, to measure what they
+        bring; ``"auto"`` is ``"sample"``. The samples are the same. With ``unique=True`` a sample's
+        nodes depend on each other, and those that group are refused.
     seed : int, optional
         As for ``PGSampler``.
 
@@ -214,6 +215,10 @@ class LayerSample(_StepSampler):
     sizes : sequence of int
         Nodes of a sample's steps: 1 to 16 steps of 1 to 2**20. NextDoor's evaluation has
         ``[1000, 1000]``.
+    unique : bool
+        True: no node occurs twice in a step of a sample, as with ``KHop``. An edge to a node that
+        an earlier place of the step has is drawn again; -1 stands in all places for which no
+        neighbor is left.
     edge_ids, seed
         As for ``KHop``.
 
@@ -224,8 +229,8 @@ class LayerSample(_StepSampler):
 
     Notes
     -----
-    Source: NextDoor (Jangda et al., 2021), section 4. docs/concepts/randomness.md has the rules. On
-    a GPU a block has a sample.
+    Source: NextDoor (Jangda et al., 2021), section 3; ``unique`` is of 4.1 and 6.3.
+    docs/concepts/randomness.md has the rules. On a GPU a block has a sample.
 
     One sampler may be used from many threads at once.
     """
@@ -233,8 +238,13 @@ class LayerSample(_StepSampler):
     __slots__ = ()
 
     def __init__(
-        self, sizes: Sequence[int], *, edge_ids: bool = False, seed: int | None = None
+        self,
+        sizes: Sequence[int],
+        *,
+        unique: bool = False,
+        edge_ids: bool = False,
+        seed: int | None = None,
     ) -> None:
         if sizes is None:
             raise TypeError("sizes: expected a sequence of int, got None")
-        self._begin(seed, sizes=sizes, edge_ids=edge_ids)
+        self._begin(seed, sizes=sizes, unique=unique, edge_ids=edge_ids)

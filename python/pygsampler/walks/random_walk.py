@@ -95,7 +95,8 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         ``prob``, stops, restarts, metapath, ``p`` and ``q``; ``"auto"``, and all other walks, are
         ``"csr"``. ``execution``: on a GPU ``"sample"`` gives each walk a thread; ``"transit"``
         groups walks, step by step, by their nodes, and needs a ``layout`` other than ``"packed"``
-        (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``.
+        (docs/research/nextdoor.md), as ``"transit_uncached"`` and ``"transit_plain"`` do with less;
+        ``"auto"`` is ``"sample"``.
     seed : int, optional
         As for ``PGSampler``.
 

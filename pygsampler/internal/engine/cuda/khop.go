@@ -15,10 +15,10 @@ type khopArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                  gpu.Address
 	Indptr, Indices, EdgeIDs                              gpu.Address
 	Records, Order, Tasks, Counts, Counters, Sums         gpu.Address
-	Samples, Rows, Nodes                                  uint64
+	Samples, FirstSample, Rows, Nodes                     uint64
 	NodesAt, EdgesAt                                      uint64
 	Before, Of, First, Width, Edges                       uint64
-	Count, Hop, Distinct, Tries, Team, _                  uint32
+	Count, Hop, Distinct, Tries, Team, RowMost            uint32
 	Capacity                                              uint64
 	IDBits, SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits uint32
 	Key0, Key1, Batch0, Batch1                            uint32
@@ -27,7 +27,7 @@ type khopArgs struct {
 // KHop is k-hop and layer sampling.
 type KHop struct {
 	khop.Rule
-	// Execution is "sample", a thread a slot; "transit", transits grouped by their vertex; or "auto"
+	// Execution is "sample", a thread a slot; one of those that group transits by their vertex; or "auto"
 	// and "", by transitsPerVertex. The samples are the same.
 	Execution string
 }
@@ -38,10 +38,10 @@ const transitsPerVertex = 1 << 31
 
 // khopKernels are those of kernels/research/khop.cu by the width of ids, and those of transit.cu that group.
 type khopKernels struct {
-	begin, step, enter, transits, layer, unique [2]gpu.Kernel[khopArgs]
-	finish                                      gpu.Kernel[khopArgs]
-	open, place                                 gpu.Kernel[transitArgs]
-	residents                                   int // blocks of step that a multiprocessor runs at a time
+	begin, step, enter, transits, layer, unique, layerUnique [2]gpu.Kernel[khopArgs]
+	finish                                                   gpu.Kernel[khopArgs]
+	open, place                                              gpu.Kernel[transitArgs]
+	residents                                                int // blocks of step that a multiprocessor runs at a time
 }
 
 func loadKHop(e *Engine) (*khopKernels, error) {
@@ -49,6 +49,7 @@ func loadKHop(e *Engine) (*khopKernels, error) {
 	var err error
 	for name, to := range map[string]*[2]gpu.Kernel[khopArgs]{
 		"begin": &k.begin, "step": &k.step, "enter": &k.enter, "transits": &k.transits, "layer": &k.layer, "unique": &k.unique,
+		"layer_unique": &k.layerUnique,
 	} {
 		for wide, bits := range []string{"32", "64"} {
 			if to[wide], err = KernelOf[khopArgs](e, "khop", "khop_"+name+bits, 0); err != nil {
@@ -81,8 +82,8 @@ func (p *KHop) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: samples: expected fewer than 2^31 vertices in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, sum)
 	case p.Unique && g.Edges>>33 != 0:
 		return fmt.Errorf("%w: unique: expected fewer than 2^33 edges for unique samples on a GPU, got %d; the CPU takes more", request.ErrValue, g.Edges)
-	case p.Execution == "transit" && g.Nodes>>32 != 0:
-		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got 'transit'", request.ErrValue)
+	case GroupsTransits(p.Execution) && g.Nodes>>32 != 0:
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got '%s'", request.ErrValue, p.Execution)
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (p *KHop) grouped(g *Graph, transits int64) bool {
 	switch {
 	case p.Collective || p.Unique || g.Nodes>>32 != 0:
 		return false
-	case p.Execution == "transit":
+	case GroupsTransits(p.Execution):
 		return true
 	}
 	return p.Execution != "sample" && transits/transitsPerVertex >= max(g.Nodes, 1)
@@ -177,7 +178,7 @@ func (p *KHop) Launch(f *Flight) error {
 	args := khopArgs{
 		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs,
-		Samples: samples, Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
+		Samples: samples, FirstSample: uint64(p.FirstSample), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		NodesAt: uint64(words[batch.StepNodes]), EdgesAt: uint64(words[batch.StepEdgeIDs]),
 		Distinct: word(p.Distinct), IDBits: uint32(g.IDBits), SeedBits: uint32(c.SeedBits),
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
@@ -195,12 +196,12 @@ func (p *KHop) Launch(f *Flight) error {
 		args.Count, args.Hop, args.Width = uint32(p.Counts[s]), uint32(s+1), uint64(width)
 		args.Edges = args.First - samples
 		switch {
-		case p.Collective:
-			err = p.launchLayer(f, k, &args)
 		case p.Unique:
 			err = p.launchUnique(f, k, &args)
+		case p.Collective:
+			err = p.launchLayer(f, k, &args)
 		case p.grouped(g, int64(samples*args.Of)):
-			err = launchGrouped(f, k, &args)
+			err = p.launchGrouped(f, k, &args)
 		default:
 			err = launchKHop(f, k, &k.step[wide], &args, samples*args.Width)
 		}
@@ -252,9 +253,9 @@ const uniqueTables = 1 << 28
 
 // uniqueStep is the launch of a step in which a sample has so many slots, of so many transits.
 func (p *KHop) uniqueStep(f *Flight, of, width int64) (s uniqueStep) {
-	// A warp has a sample of up to an eighth of a block's shared memory.
+	// A warp has a sample of up to an eighth of a block's shared memory, and a block makes the sums of a joint list.
 	teams := int64(khopThreads / 32)
-	if width > transitRow/2/teams {
+	if p.Collective || width > transitRow/2/teams {
 		teams = 1
 	}
 	s.team, s.capacity = uint64(khopThreads/teams), 2
@@ -262,7 +263,7 @@ func (p *KHop) uniqueStep(f *Flight, of, width int64) (s uniqueStep) {
 		s.capacity *= 2
 	}
 	s.blocks = max(min((f.call.NumSeeds+teams-1)/teams, int64(8*f.engine.context.Properties().Multiprocessors)), 1)
-	if width > transitRow/2 {
+	if width > transitRow/2 || (p.Collective && of > transitRow/2) {
 		each := 8 * (2*s.capacity + uint64(of))
 		s.blocks = max(min(s.blocks, int64(uniqueTables/each)), 1)
 		s.bytes = each * uint64(s.blocks)
@@ -281,12 +282,16 @@ func (p *KHop) launchUnique(f *Flight, k *khopKernels, args *khopArgs) error {
 	}
 	blocks = f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors)
 	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{khopThreads}}
-	return k.unique[f.graph.wide()].Launch(f.stream, shape, args)
+	kernels := &k.unique
+	if p.Collective {
+		kernels = &k.layerUnique
+	}
+	return kernels[f.graph.wide()].Launch(f.stream, shape, args)
 }
 
 // launchGrouped is a step by transits. open and place are those of walks, at step 0, whose walkers are the
 // transits here.
-func launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
+func (p *KHop) launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
 	g, s := f.graph, SpaceOf[transitSpace](f.space)
 	transits, wide := args.Samples*args.Of, g.wide()
 	args.Records, args.Order, args.Tasks = s.records.Address, s.order.Address, s.tasks.Address
@@ -296,6 +301,8 @@ func launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
 		Order: s.order.Address, Records: s.records.Address, Tasks: s.tasks.Address,
 		Counts: s.counts.Address, Starts: s.starts.Address, Counters: s.counters.Address,
 	}
+	grouping.limit(p.Execution)
+	args.RowMost = grouping.RowMost
 	launch := func(kernel *gpu.Kernel[transitArgs], items uint64) error {
 		shape := gpu.Shape{Grid: [3]uint32{khopBlocks(f, k, items)}, Block: [3]uint32{transitThreads}}
 		return kernel.Launch(f.stream, shape, &grouping)

@@ -19,8 +19,8 @@ func hopsAlike(e *Engine, s gpu.Stream, d *Graph, r *khop.Request, grids ...int)
 	if err != nil {
 		return err
 	}
-	for _, execution := range []string{"sample", "transit"} {
-		if (r.Collective || r.Unique) && execution == "transit" {
+	for _, execution := range []string{"sample", ByTransits, UncachedTransits, PlainTransits} {
+		if (r.Collective || r.Unique) && GroupsTransits(execution) {
 			continue
 		}
 		for _, grid := range grids {
@@ -74,7 +74,8 @@ func TestKHop(t *testing.T) {
 			rules := []khop.Rule{
 				{Counts: []int64{5, 3}}, {Counts: []int64{2, 1, 7}, Distinct: true, EdgeIDs: true}, {Counts: []int64{40}, Distinct: true},
 				{Counts: []int64{2, 1, 7}, Unique: true, EdgeIDs: true}, {Counts: []int64{40}, Unique: true}, {Counts: []int64{6, 50, 6}, Unique: true, EdgeIDs: true},
-				{Counts: []int64{40, 3}, EdgeIDs: true}, {Counts: []int64{20, 30, 1}, Collective: true, EdgeIDs: true},
+				{Counts: []int64{40, 3}, EdgeIDs: true, FirstSample: 1<<33 + 7}, {Counts: []int64{20, 30, 1}, Collective: true, EdgeIDs: true},
+				{Counts: []int64{20, 30, 1}, Collective: true, Unique: true, EdgeIDs: true},
 			}
 			if name == "every degree" {
 				for k := range int64(40) {
@@ -117,12 +118,14 @@ func TestKHopOfEveryClass(t *testing.T) {
 			t.Fatalf("%+v: %v", rule, err)
 		}
 	}
-	r := khop.Request{
-		Rule:     khop.Rule{Counts: []int64{transitRow + 100, 50, transitRow, 20}, Collective: true},
-		Relation: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array([]int64{3, 5, 8, 5999}, 32)},
-	}
-	if err := hopsAlike(e, s, d, &r, 0, 1); err != nil {
-		t.Fatal(err)
+	for _, unique := range []bool{false, true} {
+		r := khop.Request{
+			Rule:     khop.Rule{Counts: []int64{transitRow + 100, 50, transitRow, 20}, Collective: true, Unique: unique},
+			Relation: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array([]int64{3, 5, 8, 5999}, 32)},
+		}
+		if err := hopsAlike(e, s, d, &r, 0, 1); err != nil {
+			t.Fatalf("unique %v: %v", unique, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"math"
 
 	"github.com/pygsampler/pygsampler/gpu"
 )
@@ -10,7 +11,7 @@ import (
 type transitArgs struct {
 	Walk                                            walkArgs
 	Order, Records, Tasks, Counts, Starts, Counters gpu.Address
-	Step, Kind, IDBits, Second                      uint32
+	Step, Kind, IDBits, Second, WarpMost, RowMost   uint32
 	Words                                           uint64
 }
 
@@ -51,8 +52,32 @@ func loadTransits(e *Engine) (*transitKernels, error) {
 	return k, err
 }
 
+// Executions that group by transits: ByTransits, and, to measure what these bring, without rows in shared memory
+// and without classes by the number of walkers, which leaves no block that a row would be put there for.
+const (
+	ByTransits       = "transit"
+	UncachedTransits = "transit_uncached"
+	PlainTransits    = "transit_plain"
+)
+
+// GroupsTransits says whether an execution groups by transits.
+func GroupsTransits(execution string) bool {
+	return execution == ByTransits || execution == UncachedTransits || execution == PlainTransits
+}
+
+// limit sets how many walkers a transit that shares warps has, and how many edges a row in shared memory, at most.
+func (a *transitArgs) limit(execution string) {
+	a.WarpMost, a.RowMost = transitWarp, transitRow
+	if execution == UncachedTransits || execution == PlainTransits {
+		a.RowMost = 0
+	}
+	if execution == PlainTransits {
+		a.WarpMost = math.MaxUint32
+	}
+}
+
 // byTransits says whether walkers are grouped by where they are.
-func (p *Walks) byTransits() bool { return p.Execution == "transit" }
+func (p *Walks) byTransits() bool { return GroupsTransits(p.Execution) }
 
 // transitSpace is what grouping walkers takes: for each walker a place in the order and a record,
 // tasks, and two words for each vertex, of which the counts are zero between walks.
@@ -122,6 +147,7 @@ func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
 		IDBits: uint32(g.IDBits), Second: word(kind == walkSecond),
 		Words: (f.need.Out - walks.NodesAt) / 4,
 	}
+	args.limit(p.Execution)
 	// Launches that come to no end leave counts behind.
 	clean := s.clean
 	s.clean = 0

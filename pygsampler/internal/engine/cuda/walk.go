@@ -22,7 +22,7 @@ type walkArgs struct {
 	SlotsAt, TopAt, VisitsAt                                      uint64
 	Stop, Restart, AcceptBack, AcceptCommon, AcceptFar            uint64
 	OfBack, OfFar, Bound, Extra                                   float64
-	FilterWords                                                   uint64
+	FilterWords, FirstWalk                                        uint64
 	PerSeed, Length, Kinds, PathLength, Jumps, Filled, PerBlock   uint32
 	Every, Top, Roots, StopEvery                                  uint32
 	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits, BackIndptrBits uint32
@@ -216,7 +216,7 @@ func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) 
 		Stop: chance.Stop, Restart: chance.Restart,
 		AcceptBack: chance.Return, AcceptCommon: chance.Common, AcceptFar: chance.Far,
 		OfBack: chance.OfReturn, OfFar: chance.OfFar, Bound: chance.Bound, Extra: chance.Extra,
-		PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
+		FirstWalk: uint64(p.FirstWalk), PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
 		PathLength: uint32(len(p.Path)), Jumps: word(p.Jumps),
 		Every: uint32(max(p.Every, 1)), Top: uint32(p.Top), Roots: uint32(p.Roots), StopEvery: uint32(p.Every),
 		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),

@@ -31,13 +31,13 @@ func walksAlike(e *Engine, s gpu.Stream, d *Graph, r *walk.Request, grids ...int
 	if err != nil {
 		return err
 	}
-	for _, layout := range []string{"csr", "packed", "transit"} {
+	for _, layout := range []string{"csr", "packed", ByTransits, UncachedTransits, PlainTransits} {
 		plan := &Walks{Rule: r.Rule, Layout: layout}
 		switch {
-		case layout == "transit" && r.Roots > 0:
+		case GroupsTransits(layout) && r.Roots > 0:
 			continue
-		case layout == "transit":
-			plan.Layout, plan.Execution = "auto", "transit"
+		case GroupsTransits(layout):
+			plan.Layout, plan.Execution = "auto", layout
 		case layout == "packed" && r.Relation.Kinds > 1:
 			continue
 		}

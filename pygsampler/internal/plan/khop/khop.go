@@ -25,7 +25,8 @@ func Parse(d *plan.Document) plan.Plan {
 	sizes := d.Integers("sizes", 1, khop.MaxSteps, 1, khop.MaxCount)
 	r.Unique, r.Distinct = d.BoolOr("unique", "transit")
 	r.EdgeIDs = d.Bool("edge_ids", false)
-	execution := d.OneOf("execution", "auto", "sample", "transit")
+	r.FirstSample = d.Integer("first_sample", 0, 1<<40, 0)
+	execution := d.OneOf("execution", "auto", "sample", cuda.ByTransits, cuda.UncachedTransits, cuda.PlainTransits)
 	r.Counts, r.Collective = fanouts, sizes != nil
 	if r.Collective {
 		r.Counts = sizes
@@ -33,15 +34,15 @@ func Parse(d *plan.Document) plan.Plan {
 	if d.Err() == nil && (fanouts == nil) == (sizes == nil) {
 		d.Refuse(request.ErrValue, "fanouts: expected 1 to %d integers, got None", khop.MaxSteps)
 	}
-	if r.Collective && (r.Unique || r.Distinct) {
-		d.Refuse(request.ErrValue, "unique: expected False with sizes, whose draws are with replacement, got another value")
+	if r.Collective && r.Distinct {
+		d.Refuse(request.ErrValue, "unique: expected True or False with sizes, which all transits of a sample draw together, got 'transit'")
 	}
-	if r.Unique && execution == "transit" {
-		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with unique=True, since the transits of a sample depend on each other, got 'transit'; "+
-			"unique='transit' takes both")
+	if r.Unique && !r.Collective && cuda.GroupsTransits(execution) {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with unique=True, since the transits of a sample depend on each other, got '%s'; "+
+			"unique='transit' takes all", execution)
 	}
-	if r.Collective && execution == "transit" {
-		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got 'transit'")
+	if r.Collective && cuda.GroupsTransits(execution) {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got '%s'", execution)
 	}
 	if err := r.Check(); err != nil {
 		d.Refuse(request.ErrValue, "%s: expected at most %d vertices of a sample, got more", map[bool]string{false: "fanouts", true: "sizes"}[r.Collective], int64(khop.MaxWidth))

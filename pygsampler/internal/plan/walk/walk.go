@@ -41,8 +41,9 @@ func Parse(d *plan.Document) plan.Plan {
 	r.Every = d.Integer("visit_every", 1, walk.MaxLength, 0)
 	r.Top = d.Integer("top_visits", 1, walk.MaxVisits, 0)
 	r.Roots = d.Integer("roots", 1, walk.MaxRoots, 0)
+	r.FirstWalk = d.Integer("first_walk", 0, 1<<40, 0)
 	layout := d.OneOf("layout", "auto", "packed", "csr")
-	execution := d.OneOf("execution", "auto", "sample", "transit")
+	execution := d.OneOf("execution", "auto", "sample", cuda.ByTransits, cuda.UncachedTransits, cuda.PlainTransits)
 	if (r.Path == nil) != (types == "") {
 		d.Refuse(request.ErrValue, "metapath, edge_types: expected both or neither, got one of them")
 	}
@@ -52,14 +53,14 @@ func Parse(d *plan.Document) plan.Plan {
 	if r.Top > 0 && r.Visits() > walk.MaxVisits {
 		d.Refuse(request.ErrValue, "top_visits: expected at most %d visits of a seed's walks, got %d", walk.MaxVisits, r.Visits())
 	}
-	if first := (walk.Rule{Length: r.Length, EdgeIDs: r.EdgeIDs, Roots: r.Roots, P: 1, Q: 1, PerSeed: 1}); r.Roots > 0 && (p.prob != "" || !reflect.DeepEqual(*r, first)) {
+	if first := (walk.Rule{Length: r.Length, EdgeIDs: r.EdgeIDs, Roots: r.Roots, FirstWalk: r.FirstWalk, P: 1, Q: 1, PerSeed: 1}); r.Roots > 0 && (p.prob != "" || !reflect.DeepEqual(*r, first)) {
 		d.Refuse(request.ErrValue, "roots: expected walks of several roots without other options than length, direction and edge_ids")
 	}
-	if execution == "transit" && layout == "packed" {
-		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='transit', which needs no packed edges, got 'packed'")
+	if cuda.GroupsTransits(execution) && layout == "packed" {
+		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='%s', which needs no packed edges, got 'packed'", execution)
 	}
-	if execution == "transit" && r.Roots > 0 {
-		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with roots, got 'transit'")
+	if cuda.GroupsTransits(execution) && r.Roots > 0 {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with roots, got '%s'", execution)
 	}
 	p.device = cuda.Walks{Rule: p.Rule, Layout: layout, Execution: execution}
 	return p

@@ -130,13 +130,13 @@ func (e *engine[P, I]) step(s *step, samples int64, crew csc.Crew, stop *atomic.
 			first := i * size
 			n := min(items-first, size)
 			switch {
-			case e.Collective:
-				for w := first; w < first+n; w++ {
-					u.together(w)
-				}
 			case e.Unique:
 				for w := first; w < first+n; w++ {
 					u.unique(w, stop)
+				}
+			case e.Collective:
+				for w := first; w < first+n; w++ {
+					u.together(w)
 				}
 			default:
 				u.apart(first, n)
@@ -153,7 +153,7 @@ type unit[P, I csc.Index] struct {
 	n      int
 	places [side]int64 // of the edges
 	slots  [side]int64 // of the step's vertices
-	// Of a sample's transits: edges up to each, and what added to a number among all edges gives the place.
+	// Of transits that are joined: edges up to each, and what added to a number among all edges gives the place.
 	sums, shifts []int64
 	swaps        []int64 // of a transit whose draws are distinct
 	met          nodeSet[I]
@@ -227,7 +227,7 @@ func (u *unit[P, I]) apart(first, n int64) {
 		}
 		t := first + int64(i)
 		if w := t / s.of; w != sample {
-			sample, state = w, s.stream.State(uint64(w))
+			sample, state = w, s.stream.State(uint64(u.FirstSample+w))
 		}
 		start, degree := u.row(v)
 		draw, slot := t%s.of*s.count, t*s.count
@@ -261,14 +261,11 @@ func (u *unit[P, I]) distinct(state uint64, draw, slot, start, degree int64) {
 	u.none(slot+count, u.step.count-count)
 }
 
-// together has all transits of a sample draw from their edges as from one list.
-func (u *unit[P, I]) together(w int64) {
-	s := u.step
-	transits := u.nodes[s.before+w*s.of:][:s.of]
-	total := int64(0)
+// join puts the edges of some transits one list behind another, and returns how many they are.
+func (u *unit[P, I]) join(transits []I) (total int64) {
 	u.sums, u.shifts = u.sums[:0], u.shifts[:0]
 	for i, v := range transits {
-		if i%side == 0 {
+		if i%side == 0 && len(transits) > 1 {
 			prefetch.At(u.indptr, transits[i:min(i+side, len(transits))])
 		}
 		start, degree := u.row(v)
@@ -276,22 +273,33 @@ func (u *unit[P, I]) together(w int64) {
 		total += degree
 		u.sums = append(u.sums, total)
 	}
+	return total
+}
+
+// joined is the place in the graph of edge rank of the list that join made.
+func (u *unit[P, I]) joined(rank int64) int64 {
+	// The first sum above the rank is in [at, at + n).
+	at := 0
+	for n := len(u.sums); n > 1; {
+		half := n / 2
+		if u.sums[at+half-1] <= rank {
+			at += half
+		}
+		n -= half
+	}
+	return u.shifts[at] + rank
+}
+
+// together has all transits of a sample draw from their edges as from one list.
+func (u *unit[P, I]) together(w int64) {
+	s := u.step
+	total := u.join(u.nodes[s.before+w*s.of:][:s.of])
 	if total == 0 {
 		u.none(w*s.width, s.width)
 		return
 	}
-	state := s.stream.State(uint64(w))
+	state := s.stream.State(uint64(u.FirstSample + w))
 	for j := range s.width {
-		rank := int64(rng.Below(rng.Draw(state, int(j)), uint64(total)))
-		// The first sum above the rank is in [at, at + n).
-		at := 0
-		for n := len(u.sums); n > 1; {
-			half := n / 2
-			if u.sums[at+half-1] <= rank {
-				at += half
-			}
-			n -= half
-		}
-		u.put(w*s.width+j, u.shifts[at]+rank)
+		u.put(w*s.width+j, u.joined(int64(rng.Below(rng.Draw(state, int(j)), uint64(total)))))
 	}
 }

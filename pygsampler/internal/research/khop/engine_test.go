@@ -37,7 +37,7 @@ func reference(rows [][]int64, seeds []int64, r *Request) khoptest.Samples {
 	}
 	for step, count := range r.Counts {
 		for w := range seeds {
-			state := rng.NewStream(r.Seed, r.Epoch, r.Number, uint8(step+1), rng.Walking).State(uint64(w))
+			state := rng.NewStream(r.Seed, r.Epoch, r.Number, uint8(step+1), rng.Walking).State(uint64(r.FirstSample) + uint64(w))
 			lists := [][]int64{before[w]}
 			if !r.Collective {
 				lists = nil
@@ -132,9 +132,10 @@ func TestSamplesAreTheReference(t *testing.T) {
 		for _, bits := range []int{32, 64} {
 			g := csctest.Graph(rows, nodes, bits, 96-bits, false)
 			for _, rule := range []Rule{
-				{Counts: []int64{1}}, {Counts: []int64{3, 2, 4}}, {Counts: []int64{70, 2}, Distinct: true}, {Counts: []int64{2, 5, 1}, Distinct: true},
+				{Counts: []int64{1}}, {Counts: []int64{3, 2, 4}, FirstSample: 1<<33 + 7}, {Counts: []int64{70, 2}, Distinct: true}, {Counts: []int64{2, 5, 1}, Distinct: true},
 				{Counts: []int64{70, 2}, Unique: true}, {Counts: []int64{2, 5, 1}, Unique: true}, {Counts: []int64{4, 300}, Unique: true},
 				{Counts: []int64{1, 1}, Collective: true}, {Counts: []int64{40, 300, 7}, Collective: true},
+				{Counts: []int64{1, 1}, Collective: true, Unique: true, FirstSample: 1<<33 + 7}, {Counts: []int64{40, 300, 7}, Collective: true, Unique: true},
 			} {
 				rule.EdgeIDs = true
 				r := &Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 5, Seeds: csctest.Array(seeds, bits)}}
@@ -195,9 +196,41 @@ func TestLaws(t *testing.T) {
 		distinct := count(rule, pair, 9)
 		check("distinct", []int{distinct[1], distinct[2], distinct[3], distinct[5], distinct[6], distinct[7]}, []float64{sixth, sixth, sixth, sixth, sixth, sixth})
 	}
+	// From 2 all of 0, 1, 3 are in a layer of four, and then all nodes but those that nothing leads from.
+	check("layer of three nodes", count(Rule{Counts: []int64{4}, Collective: true, Unique: true}, func(s []int64, w int) int {
+		if s[4*w+3] != -1 {
+			return 8
+		}
+		return 3*place[s[4*w]] + place[s[4*w+1]]
+	}, 9), []float64{0, sixth, sixth, sixth, 0, sixth, sixth, sixth, 0})
+	// Of the pairs from 2 each has four edges, of nodes 1, 2, 0, 2 or 1, 2, 2, 4 or 0, 2, 2, 4: 2 is the first
+	// with 1/2, each other with 1/4, and the second draws from what is left.
+	check("unique layer", count(Rule{Counts: []int64{2, 2}, Collective: true, Unique: true}, func(s []int64, w int) int {
+		return 5*int(s[2*n+2*w]) + int(s[2*n+2*w+1])
+	}, 25), uniquePairs())
 	// From 2 two of {0, 1, 3}: all have two edges, so any of four, to 1, 2 or 0, 2 or 2, 4.
 	check("layer", count(Rule{Counts: []int64{2, 1}, Collective: true}, func(s []int64, w int) int { return int(s[2*n+w]) }, 5),
 		[]float64{sixth, sixth, .5, 0, sixth})
+}
+
+// uniquePairs is the law of a unique layer of two nodes, below one of two nodes below vertex 2.
+func uniquePairs() []float64 {
+	law := make([]float64, 25)
+	for a, u := range tree[2] {
+		for b, v := range tree[2] {
+			if a == b {
+				continue
+			}
+			list := slices.Concat(tree[u], tree[v])
+			for _, x := range list {
+				left := slices.DeleteFunc(slices.Clone(list), func(y int64) bool { return y == x })
+				for _, y := range left {
+					law[5*x+y] += 1. / 6 / float64(len(list)) / float64(len(left))
+				}
+			}
+		}
+	}
+	return law
 }
 
 func TestErrors(t *testing.T) {

@@ -21,9 +21,12 @@ type Rule struct {
 	Counts     []int64
 	Collective bool
 	// Unique has the nodes of a sample's step distinct, over all of its transits; Distinct has the edges of
-	// each transit distinct. At most one of them is set, and neither with Collective.
+	// each transit distinct. At most one of them is set, and Distinct not with Collective.
 	Unique, Distinct bool
 	EdgeIDs          bool // say which edges were drawn
+	// FirstSample is the number of the first sample, by which it draws: of samples that are dealt to several
+	// devices, those before it are others'.
+	FirstSample int64
 }
 
 // Limits of what a rule is told. MaxWidth bounds the vertices of a sample in all steps.

@@ -10,61 +10,86 @@ import (
 )
 
 // unique draws a step of sample w in which no node occurs twice: slot after slot, since a slot takes no node
-// that an earlier one has. CUDA twin: khop_unique in kernels/research/khop.cu, which comes to the same in any order.
+// that an earlier one has. With Collective all slots draw from one list of edges. CUDA twin: khop_unique and
+// layer_unique in kernels/research/khop.cu, which come to the same in any order.
 func (u *unit[P, I]) unique(w int64, stop *atomic.Bool) {
 	s := u.step
 	u.met.clear(min(s.width, u.Relation.NumNodes))
-	state := s.stream.State(uint64(w))
+	state := s.stream.State(uint64(u.FirstSample + w))
 	transits := u.nodes[s.before+w*s.of:][:s.of]
-	for i, v := range transits {
+	if u.Collective {
+		u.fill(w, 0, state, u.join(transits), stop)
+		return
+	}
+	for i := range transits {
 		if stop.Load() {
 			return
 		}
 		if i%side == 0 {
 			prefetch.At(u.indptr, transits[i:min(i+side, len(transits))])
 		}
-		start, degree := u.row(v)
-		first := int64(i) * s.count
-		// Once a slot finds nothing left, the later slots of its transit find nothing either. So slot d of d
-		// edges need not look.
-		filled, most := int64(0), min(s.count, degree)
-	slots:
-		for filled < most {
-			tries := u.places[:min(most-filled, side)]
-			for k := range tries {
-				tries[k] = start + int64(rng.Below(rng.Draw(state, int(first+filled)+k), uint64(degree)))
-			}
-			prefetch.At(u.indices, tries)
-			for _, place := range tries {
-				if !u.met.add(u.indices[place]) {
-					if place = u.again(state, first+filled, start, degree); place < 0 {
-						break slots
-					}
-				}
-				slot := w*s.width + first + filled
-				u.nodes[s.first+slot] = u.indices[place]
-				u.putEdge(slot, u.id(place))
-				filled++
-			}
-		}
-		u.none(w*s.width+first+filled, s.count-filled)
+		u.fill(w, int64(i)*s.count, state, u.join(transits[i:i+1]), stop)
 	}
+}
+
+// fill has the slots of a sample from the first one on, as many as the step counts, take edges of the list that
+// join made, which has so many.
+func (u *unit[P, I]) fill(w, first int64, state uint64, edges int64, stop *atomic.Bool) {
+	s := u.step
+	// Once a slot finds nothing left, the later slots of the list find nothing either. So slot d of d
+	// edges need not look.
+	filled, most := int64(0), min(s.count, edges)
+slots:
+	for filled < most {
+		tries := u.places[:min(most-filled, side)]
+		for k := range tries {
+			tries[k] = u.place(int64(rng.Below(rng.Draw(state, int(first+filled)+k), uint64(edges))))
+		}
+		prefetch.At(u.indices, tries)
+		for _, place := range tries {
+			if !u.met.add(u.indices[place]) {
+				if stop.Load() {
+					return
+				}
+				if place = u.again(state, first+filled, edges); place < 0 {
+					break slots
+				}
+			}
+			slot := w*s.width + first + filled
+			u.nodes[s.first+slot] = u.indices[place]
+			u.putEdge(slot, u.id(place))
+			filled++
+		}
+	}
+	u.none(w*s.width+first+filled, s.count-filled)
+}
+
+// place is joined, without a search where a transit has the list alone.
+func (u *unit[P, I]) place(rank int64) int64 {
+	if len(u.sums) == 1 {
+		return u.shifts[0] + rank
+	}
+	return u.joined(rank)
 }
 
 // again returns the place that slot t of a sample takes after its first try met a node that an earlier slot
 // has, or -1 if no node is left, and adds the node of that place to the set.
-func (u *unit[P, I]) again(state uint64, t, start, degree int64) int64 {
-	for try := int64(1); try < min(Tries, degree); try++ {
-		place := start + int64(rng.Below(rng.Draw(state, int(try*u.step.width+t)), uint64(degree)))
+func (u *unit[P, I]) again(state uint64, t, edges int64) int64 {
+	for try := int64(1); try < min(Tries, edges); try++ {
+		place := u.place(int64(rng.Below(rng.Draw(state, int(try*u.step.width+t)), uint64(edges))))
 		if u.met.add(u.indices[place]) {
 			return place
 		}
 	}
-	own, least, at := rng.Part(state, uint64(t)), uint64(0), int64(-1)
-	for i, v := range u.indices[start:][:degree] {
-		if key := rng.Draw(own, i); (at < 0 || key < least) && !u.met.has(v) {
-			least, at = key, start+int64(i)
+	own, least, at, rank := rng.Part(state, uint64(t)), uint64(0), int64(-1), int64(0)
+	for i, end := range u.sums {
+		start := u.shifts[i] + rank
+		for j, v := range u.indices[start:][:end-rank] {
+			if key := rng.Draw(own, int(rank)+j); (at < 0 || key < least) && !u.met.has(v) {
+				least, at = key, start+int64(j)
+			}
 		}
+		rank = end
 	}
 	if at >= 0 {
 		u.met.add(u.indices[at])

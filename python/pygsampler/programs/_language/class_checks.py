@@ -10,21 +10,11 @@ from pygsampler._engine.checks import describe, index
 
 __all__ = ["attribute", "check_methods", "count", "integer", "refuse"]
 
-# Names of NextDoor's C++, and ours.
-_THEIRS = {
-    "sampleSize": "sample_size",
-    "samplingType": "sampling_type",
-    "stepTransits": "step_transits",
-}
-
 
 def check_methods(
     form: type, expected: dict[str, tuple[str, ...]], required: tuple[str, ...]
 ) -> None:
     """Raises a TypeError unless the methods are there and take the arguments of ``expected``."""
-    for theirs, ours in _THEIRS.items():
-        if hasattr(form, theirs) and not hasattr(form, ours):
-            refuse(form, theirs, f"expected it to be called {ours}")
     for name, takes in expected.items():
         method = getattr(form, name, None)
         asked = f"expected a method {name}({', '.join(['self', *takes])})"

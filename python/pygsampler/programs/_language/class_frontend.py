@@ -35,6 +35,12 @@ _GNNSAMPLER = {
     "execute": ("A", "state", "hop"),
     "result": ("A", "state", "blocks"),
 }
+# Names of NextDoor's C++, and ours.
+_THEIRS = {
+    "sampleSize": "sample_size",
+    "samplingType": "sampling_type",
+    "stepTransits": "step_transits",
+}
 _TYPES = ("individual", "collective")
 _OUTPUTS = ("blocks", "steps")
 
@@ -53,6 +59,14 @@ def function_of_class(form: type) -> Callable[..., Any]:
         p.replace(kind=p.KEYWORD_ONLY) if p.kind == p.POSITIONAL_OR_KEYWORD else p for p in given
     ]
     if hasattr(form, "next"):
+        for theirs, ours in _THEIRS.items():
+            if hasattr(form, theirs) and not hasattr(form, ours):
+                refuse(
+                    form,
+                    theirs,
+                    f"expected it to be called {ours}; classes in the paper's own form, with a "
+                    "sample for each root, are pygsampler.research.nextdoor.NextDoor's",
+                )
         check_methods(form, _NEXTDOOR, ("sample_size",))
         if "output" in inspect.signature(form).parameters:
             refuse(form, None, "output: expected another name, since samplers of this form have it")

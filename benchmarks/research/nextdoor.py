@@ -1,0 +1,170 @@
+"""NextDoor's samples on several GPUs, and by transits with less and less of what it has for them.
+
+Rows of two experiments (Jangda et al., section 8), on graphs that the parts transit and khop have:
+
+- devices     figure 10: one call's samples on one GPU, then dealt to two and more, up to all that
+              the machine has; ``sampled_us`` until each GPU has its share, ``collected_us`` until
+              the host has all samples, ``speedup`` of the former over one GPU
+- ablation    by sample, and by transits: all (``transit``), without rows in shared memory
+              (``transit_uncached``), and without classes by the number of walkers, too
+              (``transit_plain``, which is the paper's TP but for its shared memory)
+
+A row's samples are compared with each other, and in part with the CPU engine's, before a clock
+starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+import pygsampler as pgs
+from pygsampler._cli.bench.check import CheckError
+from pygsampler.research.dealt_samples import sample_on_devices, sample_shares
+
+from ..gpu.graphs import make
+from ..gpu.record import Budget, Record, spread
+
+SHAPES = ("livejournal", "products", "physics")
+SAMPLES = 1_000_000
+EXECUTIONS = ("sample", "transit", "transit_uncached", "transit_plain")
+_ROUNDS = 5
+_CHECKED = 200
+
+
+def _walk(length: int, **options: Any) -> Callable[[str], Any]:
+    # The graph's own arrays, as transits read them.
+    def sampler(execution: str) -> Any:
+        modes = {"execution": execution, "layout": "csr"}
+        return pgs.RandomWalk(length, direction="in", seed=7, mode_options=modes, **options)
+
+    return sampler
+
+
+def _layer(execution: str) -> Any:
+    return pgs.research.LayerSample([1000, 1000], seed=7)
+
+
+# A sampler by its execution, and the samples of a row for one of SAMPLES.
+KINDS: dict[str, tuple[Callable[[str], Any], float]] = {
+    "DeepWalk": (_walk(100, prob="w"), 1),
+    "PPR": (_walk(400, stop=0.01, prob="w"), 1),
+    "node2vec": (_walk(100, p=2.0, q=0.5, prob="w"), 1),
+    "k-hop": (lambda execution: pgs.research.KHop([25, 10], execution=execution, seed=7), 1),
+    "layer": (_layer, 0.1),
+}
+
+
+def prove(samplers: Sequence[Any], graphs: Sequence[pgs.Graph], seeds: Any) -> None:
+    """CheckError unless all samplers give the CPU's samples, on any number of the devices."""
+    here, few = graphs[0].to("cpu"), seeds[:_CHECKED]
+    want = samplers[0].sample(here, few, epoch=0, batch=0).numpy()
+    for sampler in samplers:
+        for count in range(1, len(graphs) + 1):
+            got = sample_on_devices(sampler, graphs[:count], few, epoch=0, batch=0).numpy()
+            for name in got._descriptors:
+                mine, theirs = got._array(name), want._array(name)
+                if mine is not None and (mine != theirs).any():
+                    raise CheckError(f"{sampler!r}: samples of {count} devices differ")
+
+
+def rounds(ways: dict[str, Callable[[int], Any]]) -> dict[str, dict[str, float]]:
+    """Microseconds of each way; ways take turns, and the first round does not count."""
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for batch in range(_ROUNDS + 1):
+        for way in (list(ways), list(reversed(ways)))[batch % 2]:
+            begin = time.perf_counter()
+            result = ways[way](batch)
+            times[way].append(1e6 * (time.perf_counter() - begin))
+            del result
+    return {way: spread(values[1:], 1) for way, values in times.items()}
+
+
+def on_devices(kind: str, graphs: Sequence[pgs.Graph], seeds: Any) -> dict[str, Any]:
+    """A row of figure 10, but for what it is of."""
+    sampler = KINDS[kind][0]("sample")
+    prove([sampler], graphs, seeds)
+    counts = range(1, len(graphs) + 1)
+
+    def shares(count: int) -> Callable[[int], Any]:
+        return lambda b: sample_shares(sampler, graphs[:count], seeds, epoch=0, batch=b)
+
+    def collected(count: int) -> Callable[[int], Any]:
+        return lambda b: sample_on_devices(sampler, graphs[:count], seeds, epoch=0, batch=b)
+
+    sampled = rounds({str(count): shares(count) for count in counts})
+    one = sampled["1"]["median"]
+    return {
+        "sampled_us": sampled,
+        "collected_us": rounds({str(count): collected(count) for count in counts}),
+        "speedup": {way: round(one / us["median"], 3) for way, us in sampled.items()},
+    }
+
+
+def ablation(kind: str, graph: pgs.Graph, seeds: Any) -> dict[str, Any]:
+    """A row of what grouping brings, but for what it is of."""
+    samplers = {execution: KINDS[kind][0](execution) for execution in EXECUTIONS}
+    prove(list(samplers.values()), [graph], seeds)
+    us = rounds(
+        {
+            execution: lambda b, sampler=sampler: sampler.sample(graph, seeds, epoch=0, batch=b)
+            for execution, sampler in samplers.items()
+        }
+    )
+    sample = us["sample"]["median"]
+    return {"us": us, "ratio": {way: round(sample / of["median"], 3) for way, of in us.items()}}
+
+
+def line(row: dict[str, Any]) -> str:
+    """One line for a row."""
+    ratios = row["speedup" if row["what"] == "devices" else "ratio"]
+    texts = "  ".join(f"{way} {ratio:.2f}x" for way, ratio in ratios.items())
+    return f"{row['shape']:11} {row['what']:8} {row['kind']:9} {row['samples']:8}: {texts}"
+
+
+def measure(
+    shape: str, graphs: Sequence[pgs.Graph], samples: int, record: Record, share: Budget
+) -> None:
+    """The rows of a graph that each of several devices has."""
+    random = torch.Generator().manual_seed(5)
+    order = torch.randperm(graphs[0].num_nodes, generator=random).to(torch.int32)
+    for kind, (_, part) in KINDS.items():
+        count = max(int(samples * part), 1)
+        # Nodes as they are spread, again and again where there are fewer than samples.
+        seeds = order.repeat(-(-count // len(order)))[:count].contiguous()
+        for what in ("devices", "ablation"):
+            about = {"shape": shape, "what": what, "kind": kind, "samples": count}
+            if what == "ablation" and kind == "layer":
+                continue
+            if what == "devices" and len(graphs) < 2:
+                record.skip(f"{shape} {what} {kind}: needs two GPUs")
+            elif share.over():
+                record.skip(f"{shape} {what} {kind}")
+            elif what == "devices":
+                record.add({**about, **on_devices(kind, graphs, seeds)})
+                print(line(record.rows[-1]), flush=True)
+            else:
+                record.add({**about, **ablation(kind, graphs[0], seeds)})
+                print(line(record.rows[-1]), flush=True)
+
+
+def run(record: Record, budget: Budget, trial: bool) -> None:
+    """Rows of every graph, kind and experiment, on all GPUs that there are."""
+    shapes, samples = (("tiny",), 500) if trial else (SHAPES, SAMPLES)
+    for place, shape in enumerate(shapes):
+        share = Budget(budget.left() / (len(shapes) - place))
+        if share.over():
+            record.skip(shape)
+            continue
+        here = make(shape).on_cpu()
+        random = torch.Generator().manual_seed(3)
+        here = here.with_data(edge_data={"w": torch.rand(here.num_edges, generator=random) * 4 + 1})
+        graphs = [here.to(f"cuda:{i}") for i in range(pgs.cuda.device_count())]
+        measure(shape, graphs, samples, record, share)
+        del graphs
+        gc.collect()
+        torch.cuda.empty_cache()
