@@ -165,7 +165,10 @@ def native() -> Path:
     sources = sorted((ROOT / "gpu" / "shim").glob("*.c"))
     header = cuda_header()
     digest = hashlib.sha256(" ".join([target(), *cc]).encode())
-    for file in [header, *sources, *sorted((ROOT / "gpu" / "shim").glob("*.h"))]:
+    # Nor does it know headers of other folders, which C includes by "../".
+    others = [ROOT / "gpu", ROOT / "gpu" / "shim", ROOT / "pygsampler/internal/engine/cpu/layers"]
+    headers = [file for folder in others for file in sorted(folder.glob("*.h"))]
+    for file in [header, *sources, *headers]:
         digest.update(file.read_bytes())
     folder = ROOT / "build" / "native" / digest.hexdigest()[:12]
     if folder.is_dir():

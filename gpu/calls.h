@@ -67,6 +67,12 @@ static inline int gpu_release(int device)
     return cuDevicePrimaryCtxRelease(device);
 }
 
+/* For C alone: leases of memory, which end without Go (internal/memory/device.c). */
+static inline int gpu_synchronize(handle context)
+{
+    IN_CONTEXT(context, cuCtxSynchronize());
+}
+
 /* ---- streams and events ---- */
 
 static inline int gpu_stream_create(handle context, handle *stream)

@@ -120,6 +120,15 @@ func BenchmarkCost(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) { costs(b, r, c.ours) })
 		b.Run(c.name+" by mumax", func(b *testing.B) {
+			err := r.Do(func() error {
+				costs(b, r, func() error { return try(c.name, c.theirs) })
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+		b.Run(c.name+" by mumax, each in Do", func(b *testing.B) {
 			costs(b, r, func() error { return r.Do(func() error { return try(c.name, c.theirs) }) })
 		})
 	}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import pickle
@@ -14,7 +15,7 @@ import torch
 from torch_graphs import csc
 
 import pygsampler as pgs
-from pygsampler._loader import arguments, prefetch_tuner
+from pygsampler._loader import arguments, prefetch_tuner, share_tuner
 from pygsampler._loader.cache_tuner import LEAST, rows_within
 from pygsampler._loader.prefetch import prefetch_in_order
 from pygsampler._loader.prefetch_tuner import (
@@ -336,7 +337,7 @@ def test_a_gpu_that_cannot_be_used_is_left(
 
 def test_on_a_device_it_changes_between_epochs(emulator: Path) -> None:
     code = """
-from pygsampler._loader import prefetch_tuner
+from pygsampler._loader import prefetch_tuner, share_tuner
 prefetch_tuner.FIRST, prefetch_tuner.WAITING = 1, -1.0
 graph = make_graph()
 there = graph.to("cuda")
@@ -469,33 +470,39 @@ for epoch in range(3):
     assert run_with_driver(emulator, STATIC + ROWS + code) == ""
 
 
-class _Epoch:
-    """The figures of an epoch that has ended."""
-
-    def __init__(self, milliseconds: float, batches: int = 100) -> None:
-        self._stats = {"batches": batches, "seconds": milliseconds / 1e3 * batches}
-
-    def stats(self) -> Any:
-        return self._stats
-
-
 @pytest.mark.parametrize(
     ("milliseconds", "choice"),
     [((2.0, 3.0, 4.0), 1.0), ((2.0, 1.9, 1.97), 0.5), ((2.0, 1.97, 1.5), 0.25), ((2, 1.99, 2), 1)],
 )
 def test_the_share_with_the_shortest_steps_is_chosen(
-    milliseconds: tuple[float, ...], choice: float
+    milliseconds: tuple[float, ...], choice: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(share_tuner, "settled", lambda device: clock[0])
+
+    def epoch(tuner: ShareTuner, step: float, batches: int = 100, depth: int = 4) -> None:
+        tuner.begin(0, depth)
+        clock[0] += step / 1e3 * batches
+        tuner.finish(0, batches, tuner.share)
+
     tuner = ShareTuner()
     # Of an epoch of few batches, and of the first, nothing is taken.
-    for epoch in (_Epoch(0.1, 3), _Epoch(0.1)):
+    for batches in (3, 100):
         assert tuner.share == 1.0
-        tuner.finish(epoch, tuner.share)  # type: ignore[arg-type]
+        epoch(tuner, 0.1, batches)
+    # Nor of those with another number of batches ahead.
+    epoch(tuner, 0.1, depth=8)
+    assert tuner.share == 0.5
+    tuner.begin(0, 4)
     for share, step in zip((1.0, 0.5, 0.25), milliseconds, strict=True):
         assert (tuner.share, tuner.choice) == (share, None)
-        tuner.finish(_Epoch(step), share)  # type: ignore[arg-type]
+        # A copy goes on by itself.
+        other = copy.copy(tuner)
+        for _ in range(3):
+            epoch(other, 9.0 - other.share)
+        epoch(tuner, step)
     assert tuner.share == tuner.choice == choice
-    tuner.finish(_Epoch(0.1), 0.25)  # type: ignore[arg-type]
+    epoch(tuner, 0.1)
     assert tuner.share == choice
 
 

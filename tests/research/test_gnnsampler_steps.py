@@ -185,7 +185,15 @@ def test_steps_that_are_left_out_have_the_listings_meaning() -> None:
     def few(A: Any, seeds: Any) -> Any:
         return A.induce(A.roots(5).unique())
 
+    class Sized:
+        def __init__(self, size: int) -> None:
+            self.subgraph_size = size
+
+        def sample_node(self, G: Any, subgraph_size: int, replace: bool = False) -> Any:
+            return G.roots(subgraph_size)
+
     assert pgs.program(Few)(seed=1).code == few(seed=1).code
+    assert pgs.program(Sized)(size=5, seed=1).code == few(seed=1).code
 
 
 def mistake(**members: Any) -> type:
@@ -221,6 +229,14 @@ def test_mistakes_of_steps_say_where_and_what() -> None:
             {"get_weights": weights},
             r"py:\d+: get_weights: expected a step among .*underscore",
         ),
+        (
+            {"subgraph_size": 4},
+            r"get_sample_num: expected none with a step of Algorithm 3, got one",
+        ),
+        (
+            {"get_neighbor": eval("lambda self, G, /: G")},
+            r"get_neighbor: expected arguments by name, got G by place alone",
+        ),
     )
     for members, message in early:
         with pytest.raises(TypeError, match=rf"program Mine.*{message}"):
@@ -244,5 +260,8 @@ def test_mistakes_of_steps_say_where_and_what() -> None:
     for members, message in late:
         with pytest.raises(TypeError, match=rf"program Mine.*{message}"):
             pgs.program(mistake(**members))(seed=0)
+    base = mistake(get_neighbour=lambda self, G: G)
+    with pytest.raises(TypeError, match=r"get_neighbour: expected a step among"):
+        pgs.program(type("Mine", (base,), {}))
     with pytest.raises(TypeError, match=r"got neither"):
         pgs.program(type("Mine", (), {"layers": 2}))

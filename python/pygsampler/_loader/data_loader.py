@@ -135,9 +135,10 @@ class DataLoader(LoaderBase[BatchT]):
     gpu_share : float or "auto", optional
         The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
         blocks of threads that it runs at once. None: as many as is best for the sampler. ``"auto"``
-        measures an epoch each with all, a half and a quarter, after the first one, and goes on with
-        the share whose steps are shortest. It has no effect in mode ``"bsp"``, of static batches,
-        nor on the CPU, where ``pgs.set_num_threads`` has one.
+        measures an epoch each, of 16 batches or more, with all, a half and a quarter, after the
+        first one, and goes on with the share whose steps are shortest; measured epochs wait for the
+        GPU where they begin and end. It has no effect in mode ``"bsp"``, of static batches, nor on
+        the CPU, where ``pgs.set_num_threads`` has one.
     seed_weights : array of shape [N], or a mapping of types to such, optional
         Each epoch draws ``num_samples`` of the seeds with replacement, each in proportion to its
         weight: finite numbers, 0 for never, as for rare classes. The draws are a function of

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.library import get_num_threads
+from pygsampler._loader.share_tuner import LEAST
 from pygsampler._loader.summary import size_text
 
 if TYPE_CHECKING:
@@ -120,7 +121,10 @@ def _share(tuner: ShareTuner, device: str, *, is_static: bool) -> str:
         where = "static batches take all of a GPU" if is_static else "batches are on the CPU"
         return f'gpu_share: "auto" has no effect, since {where}'
     if tuner.choice is None:
-        return f'gpu_share: "auto" is {tuner.share:g} in the next epoch, and chosen after some'
+        return (
+            f'gpu_share: "auto" is {tuner.share:g} in the next epoch, and chosen after epochs of '
+            f"{LEAST} batches or more"
+        )
     times = [
         f"{_ms(seconds)} with {share:g}" for share, seconds in sorted(tuner.step_seconds.items())
     ]

@@ -134,18 +134,20 @@ def _on_gpu(
     assert run.stats is not None
     _record_events(run.stats, index)
     _fill_caches(run, source, sampler, graph, fetcher, index)
+    if run.share_tuner is not None:
+        run.share_tuner.begin(index, run.prefetch)
     draws = source.begin(run, index)
     reader = ReadAhead(fetcher, index, run.stats) if fetcher else None
     if reader is not None:
         _give_caches(run, reader, graph, 0)
     batches = _submitted(run, source, draws, sampler, graph, index, reader)
     yield from _count_on_gpu(run, batches, _hand(draws, reader), reader=reader, graph=graph)
+    if run.share_tuner is not None and run.gpu_share is not None:
+        run.share_tuner.finish(index, run.stats.batches, run.gpu_share)
     if run.tuner is not None and not sampler._changes:
         counts = graph.num_nodes
         num_nodes = sum(counts.values()) if isinstance(counts, Mapping) else counts
         run.tuner.finish_on_gpu(run.stats, num_nodes, index)
-    if run.share_tuner is not None and run.gpu_share is not None:
-        run.share_tuner.finish(run.stats, run.gpu_share)
 
 
 def _hand(draws: EpochDraws, reader: ReadAhead | None) -> Callable[[Any], Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from time import perf_counter
+
+import torch
 
 from pygsampler._engine.checks import describe
-
-if TYPE_CHECKING:
-    from pygsampler._loader.stats import EpochStats
 
 __all__ = ["ShareTuner", "checked_share"]
 
@@ -22,20 +21,30 @@ GAIN = 0.02
 class ShareTuner:
     """Chooses how much of a GPU launches of the sampler take, by the time of whole epochs.
 
-    After a first epoch, which measures nothing, each share has an epoch; the share whose steps are
-    shortest serves all later ones. Copies and pickles keep what was measured.
+    After a first epoch, which measures nothing, each share has an epoch of 16 batches or more; the
+    share whose steps are shortest serves all later ones. Measured epochs sample as many batches
+    ahead as each other, and end when the device has done their work. Copies and pickles keep what
+    was measured.
 
     Source: TurboGNN, whose scheduler sets the shares of its processes by the first iterations or by
     earlier runs (runtime monitoring and dynamic scheduling).
     """
 
-    __slots__ = ("_warm", "choice", "step_seconds")
+    __slots__ = ("_depth", "_start", "_warm", "choice", "step_seconds")
 
     def __init__(self) -> None:
         self._warm = 0
+        # How many batches were ahead in what was measured, and when an epoch began.
+        self._depth = self._start = 0.0
         self.choice: float | None = None
         # Seconds of a step by share.
         self.step_seconds: dict[float, float] = {}
+
+    def __copy__(self) -> ShareTuner:
+        other = ShareTuner()
+        other._warm, other._depth, other.choice = self._warm, self._depth, self.choice
+        other.step_seconds = dict(self.step_seconds)
+        return other
 
     @property
     def share(self) -> float:
@@ -50,20 +59,35 @@ class ShareTuner:
         """Takes the share that another loader has chosen."""
         self.choice, self.step_seconds = share, {}
 
-    def finish(self, meter: EpochStats, share: float) -> None:
+    def begin(self, device: int, depth: int) -> None:
+        """Notes that an epoch begins, with so many batches ahead."""
+        if self.choice is not None:
+            return
+        if depth != self._depth:
+            self._depth = depth
+            self.step_seconds.clear()
+        self._start = settled(device)
+
+    def finish(self, device: int, batches: int, share: float) -> None:
         """Takes the time of an epoch with that share, which has ended, and may choose by it."""
-        stats = meter.stats()
-        if self.choice is not None or stats["batches"] < LEAST:
+        if self.choice is not None or batches < LEAST:
             return
         if self._warm < WARM:
             self._warm += 1
             return
-        self.step_seconds[share] = stats["seconds"] / stats["batches"]
+        self.step_seconds[share] = (settled(device) - self._start) / batches
         if len(self.step_seconds) == len(SHARES):
             least = min(self.step_seconds.values())
             self.choice = next(
                 share for share in SHARES if (1 - GAIN) * self.step_seconds[share] <= least
             )
+
+
+def settled(device: int) -> float:
+    """Returns the time, in seconds, once the device has done all that it was given."""
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize(device)
+    return perf_counter()
 
 
 def checked_share(value: object) -> float:

@@ -45,6 +45,10 @@ _SUBGRAPH = {
     "induce_subgraph": (),
 }
 _ONLY_SUBGRAPH = ("append_node", "processing", "induce_subgraph", "subgraph_size")
+_ONLY_LAYERS = (
+    *("get_sample_num", "get_neighbor", "sample_neighbor", "update_adjacency_matrix"),
+    *("update_input", "layers"),
+)
 
 
 def has_steps(form: type) -> bool:
@@ -62,7 +66,11 @@ def check_steps(form: type) -> None:
         not have at their place.
     """
     steps = _steps(form)
-    if steps is _BY_LAYER:
+    if steps is _SUBGRAPH:
+        for name in _ONLY_LAYERS:
+            if hasattr(form, name):
+                refuse(form, None, f"{name}: expected none with a step of Algorithm 3, got one")
+    else:
         _needs(form, "get_sample_num")
         if not (hasattr(form, "get_neighbor") or hasattr(form, "get_prob_distribution")):
             refuse(
@@ -87,9 +95,8 @@ def check_steps(form: type) -> None:
                 if each not in names:
                     refuse(form, name, f"expected names among {', '.join(names)}, got {each}")
         known += [each for each in results if each not in known]
-    for name, method in vars(form).items():
-        plain = inspect.isfunction(method) and not name.startswith("_")
-        if plain and name not in (*steps, "layers", "subgraph_size"):
+    for name, _ in inspect.getmembers(form, inspect.isfunction):
+        if not name.startswith("_") and name not in (*steps, "layers", "subgraph_size"):
             refuse(
                 form,
                 name,
@@ -164,14 +171,22 @@ def _subgraph(form: type, app: Any, step: Any, values: dict[str, Any]) -> Any:
     pool = _nodes(form, "append_node", step("append_node", sampled))
     values["node_pool"] = pool
     matrix = step("processing", None) if hasattr(app, "processing") else pool.unique()
+    if not isinstance(matrix, (NodeList, Matrix)):
+        refuse(form, "processing", f"expected nodes or a matrix, got {describe(matrix)}")
     values["adjacency_matrix"] = matrix
     result = step("induce_subgraph", matrix)
     return values["G"].induce(result) if isinstance(result, NodeList) else result
 
 
 def _steps(form: type) -> dict[str, tuple[str, ...]]:
-    """The steps of the algorithm that the class is written in."""
-    return _SUBGRAPH if any(hasattr(form, name) for name in _ONLY_SUBGRAPH) else _BY_LAYER
+    """The steps of the algorithm that the class is written in.
+
+    ``layers`` and ``subgraph_size`` may be set by ``__init__``, and then say nothing of a class.
+    """
+    if any(hasattr(form, name) for name in _ONLY_SUBGRAPH):
+        return _SUBGRAPH
+    by_layer = any(hasattr(form, name) for name in _ONLY_LAYERS)
+    return _SUBGRAPH if hasattr(form, "sample_node") and not by_layer else _BY_LAYER
 
 
 def _needs(form: type, name: str) -> None:
@@ -180,10 +195,15 @@ def _needs(form: type, name: str) -> None:
 
 
 def _parameters(form: type, name: str) -> list[str]:
-    """The names that a step takes, without the object."""
-    names = list(inspect.signature(getattr(form, name)).parameters)
-    bound = isinstance(inspect.getattr_static(form, name), (staticmethod, classmethod))
-    return names if bound else names[1:]
+    """The names that a step takes, without the object and without those that have a default."""
+    taken = list(inspect.signature(getattr(form, name)).parameters.values())
+    if not isinstance(inspect.getattr_static(form, name), (staticmethod, classmethod)):
+        taken = taken[1:]
+    for each in taken:
+        if each.kind is each.POSITIONAL_ONLY:
+            refuse(form, name, f"expected arguments by name, got {each.name} by place alone")
+    named = (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) if taken else ()
+    return [each.name for each in taken if each.kind in named and each.default is each.empty]
 
 
 def _nodes(form: type, name: str, value: Any) -> NodeList:
