@@ -86,7 +86,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
             self._relations,
             self._relations[0][0],
             tuple(sorted({*edges} - {TYPE})),
-            tuple(sorted({*nodes, *self._program._reads.rows} - {TYPE})),
+            tuple(sorted({*nodes, *self._program._row_names} - {TYPE})),
         )
 
     def _graph(self, graph: Any) -> Any:
