@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch.edge_values import EdgeValueName
-from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._batch.subgraph import Subgraph
 from pygsampler._batch.torch_sources import TensorSource
 from pygsampler._engine import library
@@ -428,6 +428,71 @@ class Program(EngineSampler, Sampler[Any]):
             self._plan, self._node_inputs = plan, node_inputs
             self._version += 1
         return self._version
+
+    def recompute(
+        self,
+        graph: Stored,
+        batch: Any,
+        tensors: Mapping[str, torch.Tensor],
+        *,
+        exclude: Any = None,
+    ) -> tuple[list[dict[str, torch.Tensor]], dict[str, torch.Tensor]]:
+        """Computes the values of a batch once more, by torch, so that inputs learn from them.
+
+        The batch says which edges were drawn. All that their values depend on, sums over all
+        candidates of a column too, is computed of ``tensors`` in their dtype, to rounding as the
+        engine does. Edges that the program draws must be among what it returns.
+        Of PASS (Yoon et al., NeurIPS 2021) it gives the chances p of the drawn edges, whose
+        ``p / p.detach()`` as weights of the edges has the paper's gradient in the mean.
+
+        Parameters
+        ----------
+        graph : Graph
+            That was sampled.
+        batch : MiniBatch
+            Of this sampler; its device is where the values are computed.
+        tensors : mapping of str to torch.Tensor
+            Contents of inputs by name, all of one dtype of floats; other inputs have their
+            contents of now.
+        exclude : int32 or int64, shape [K], optional
+            The edges that the batch left out.
+
+        Returns
+        -------
+        edge_data : list of dict of str to torch.Tensor
+            For each block the values of its edges by name, ``"w"`` too, shape [num_edges].
+        extra : dict of str to torch.Tensor
+            Vectors and dense rows, as ``batch.extra`` has them; no lists.
+
+        Raises
+        ------
+        TypeError
+            For tensors that are no tensors of floats of torch, of one dtype, or no inputs.
+        ValueError
+            For other shapes, for a batch with other edges, and for values that depend on random
+            numbers or on edges that were drawn and are not returned.
+        """
+        import torch
+
+        from pygsampler.programs.recomputed import recomputed
+
+        check_graph(graph)
+        given = as_torch(batch)
+        device = given.output_nodes.device
+        contents = {**self._contents(), **self._node_inputs.contents}
+        new = inputs.learned(contents, tensors, self._name)
+        dtype = next(iter(new.values())).dtype
+        of = {
+            name: new[name].to(device)
+            if name in new
+            else torch.from_numpy(content.array()).to(device, dtype)
+            for name, content in contents.items()
+        }
+        without = None
+        if exclude is not None:
+            without = torch.as_tensor(exclude, dtype=torch.int64, device=device)
+        code: Sequence[str] = self._plan["code"]
+        return recomputed(graph, given, code, self._plan["weight"], of, without)
 
     def _contents(self) -> dict[str, InputContent]:
         return inputs.contents(self._plan.get("inputs") or ())

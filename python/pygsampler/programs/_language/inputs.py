@@ -116,3 +116,29 @@ def checked(
             )
         new[name] = content
     return new
+
+
+def learned(
+    known: Mapping[str, InputContent], given: Mapping[str, Any], who: str
+) -> dict[str, Any]:
+    """Returns torch tensors of floats by the names of inputs, checked; ``who`` has the inputs."""
+    if not isinstance(given, Mapping) or not given:
+        raise TypeError(f"{who}.recompute: expected tensors by name, got {describe(given)}")
+    for name, value in given.items():
+        if name not in known:
+            have = ", ".join(known) or "none"
+            raise TypeError(f"{who}.recompute: {name}: expected one of its inputs ({have})")
+        if not hasattr(value, "requires_grad") or not value.is_floating_point():
+            raise TypeError(
+                f"{who}.recompute: {name}: expected a torch tensor of floats, got {describe(value)}"
+            )
+        if tuple(value.shape) != known[name].shape:
+            raise ValueError(
+                f"{who}.recompute: {name}: expected shape {known[name].shape}, got "
+                f"{tuple(value.shape)}"
+            )
+    dtypes = {value.dtype for value in given.values()}
+    if len(dtypes) > 1:
+        found = ", ".join(sorted(map(str, dtypes)))
+        raise TypeError(f"{who}.recompute: expected tensors of one dtype, got {found}")
+    return dict(given)
