@@ -16,6 +16,7 @@ from pygsampler._loader.arguments import choose_device, graph_on_device, resolve
 from pygsampler._loader.assignable_options import (
     ASSIGNABLE,
     check_assigned,
+    check_budget,
     check_cache,
     check_option,
     library_class,
@@ -57,6 +58,7 @@ class LoaderBase(Generic[BatchT]):
     graph: Any
     rank: int
     prefetch: int | tuple[int, int] | Literal["auto"]
+    prefetch_memory: int | None
     progress: bool = False
     gpu_share: float | None = None
 
@@ -84,6 +86,7 @@ class LoaderBase(Generic[BatchT]):
         shuffle: bool,
         drop_last: bool,
         prefetch: Any,
+        prefetch_memory: Any,
         seed: int | None,
         rank: int,
         world_size: int,
@@ -105,8 +108,9 @@ class LoaderBase(Generic[BatchT]):
         # By `__setattr__` each would take twice as long.
         own, world_size = vars(self), integer(world_size, "world_size", 1)
         own["prefetch"] = ahead = check_option(self, "prefetch", prefetch)
+        own["prefetch_memory"] = check_budget(prefetch_memory, ahead, static)
         if ahead == AUTO:
-            own["_tuner"] = PrefetchTuner()
+            own["_tuner"] = PrefetchTuner(self.prefetch_memory)
         own["rank"] = integer(rank, "rank", 0, world_size - 1)
         own["progress"] = boolean(progress, "progress")
         if seed is not None:
@@ -172,7 +176,8 @@ class LoaderBase(Generic[BatchT]):
         else:
             vars(self)[name] = value
             if name == "prefetch":
-                self._tuner = PrefetchTuner() if value == AUTO else None
+                check_budget(self.prefetch_memory, value, False)
+                self._tuner = PrefetchTuner(self.prefetch_memory) if value == AUTO else None
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy has epochs of its own.
@@ -340,6 +345,7 @@ class LoaderBase(Generic[BatchT]):
             self.stats(),
             device=reason if self._device_reason else f"{self.device!r}, fixed",
             prefetch=self.prefetch,
+            budget=self.prefetch_memory,
             tuner=self._tuner,
             cache=self._cache_tuner,
             tables=dict(self._fetcher.tables()),
@@ -401,7 +407,7 @@ class LoaderBase(Generic[BatchT]):
         tuner = self._tuner
         run.low, run.prefetch = marks(self.prefetch if tuner is None else tuner.depth)
         run.tuner, run.cache_tuner = tuner, self._cache_tuner
-        run.gpu_share = self.gpu_share
+        run.budget, run.gpu_share = self.prefetch_memory, self.gpu_share
         run.stats = self._stats.begin(run.epoch)
         return run
 

@@ -708,10 +708,12 @@ class Program(EngineSampler, Sampler[Any]):
         source = TensorSource(region, words, graph._device)
         return kind._of_source(source, epoch, batch, self._extras)
 
-    def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
+    def _many(
+        self, graph: Stored, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[Any]:
         if graph._device >= 0:
-            return sample_many(self.sampled_graph(graph), self, many, epoch, batch)
-        return super()._many(graph, many, epoch, batch)
+            return sample_many(self.sampled_graph(graph), self, many, epoch, batch, memory)
+        return super()._many(graph, many, epoch, batch, memory)
 
     def __repr__(self) -> str:
         given = [f"{key}={value!r}" for key, value in self._constants.items()]
