@@ -47,6 +47,10 @@ class Sampler(ABC, Generic[T_co]):
 
     # Whether it samples graphs with types, too.
     _takes_types: ClassVar[bool] = False
+    # True of a program over relations of a heterogeneous graph.
+    _names_relations: ClassVar[bool] = False
+    # The node arrays that are read as rows of values, of those in ``array_names``.
+    _row_names: tuple[str, ...] = ()
     edge_values: ClassVar[str] = "edge_weights"
     """What DGL's blocks have a sampler's values of edges as, in ``edata``."""
 

@@ -43,6 +43,8 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
     """
 
     _takes_types = True
+    _names_relations = True
+    edge_values = "w"
 
     def __init__(self, program: Any, relations: Sequence[EdgeType], lists: Sequence[str]) -> None:
         # The program is one of the joined graph.
@@ -67,6 +69,15 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
         return "blocks" if kind == "subgraph" else kind
 
     @property
+    def array_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge and of the node arrays that the program reads, of its relations."""
+        edges, nodes = self._program.array_names
+        return (
+            tuple(name for name in edges if name != TYPE),
+            tuple(name for name in nodes if name != TYPE),
+        )
+
+    @property
     def relations(self) -> tuple[EdgeType, ...]:
         """The relations that the program names, in order."""
         return self._relations
@@ -81,12 +92,12 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
             if kind not in graph.edge_types:
                 known = ", ".join(map(str, graph.edge_types))
                 raise ValueError(f"{self.name}: expected relations among {known}, got {kind}")
-        edges, nodes = self._program.array_names
+        edges, nodes = self.array_names
         return graph._joint(
             self._relations,
             self._relations[0][0],
-            tuple(sorted({*edges} - {TYPE})),
-            tuple(sorted({*nodes, *self._program._row_names} - {TYPE})),
+            tuple(sorted(edges)),
+            tuple(sorted(nodes)),
         )
 
     def _graph(self, graph: Any) -> Any:

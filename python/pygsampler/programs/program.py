@@ -366,10 +366,11 @@ class Program(EngineSampler, Sampler[Any]):
     def array_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the edge and of the node arrays that the program reads, ``weight`` too.
 
-        They are the graph's own: inputs are none of them.
+        They are the graph's own: inputs are none of them. Features are among the node arrays.
         """
         (edges, nodes), weight = self._names, self._plan["weight"]
-        return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
+        every = tuple(dict.fromkeys([*([weight] if weight else []), *edges]))
+        return every, tuple(dict.fromkeys([*nodes, *self._row_names]))
 
     @property
     def extra_places(self) -> Mapping[str, str]:
