@@ -249,7 +249,7 @@ def test_the_graph_keeps_arrays_of_its_own() -> None:
         return {"mine": V[seeds], "theirs": A.ndata["V"][seeds], "x": A.features("x")[seeds]}
 
     sampler = both(V=V, seed=1)
-    assert sampler.array_names == ((), ("V",))
+    assert sampler.array_names == ((), ("V", "x"))
     extra = sampler.sample(own, SEEDS).extra
     assert (extra["mine"].numpy() == V[SEEDS]).all() and not extra["theirs"].numpy().any()
     assert set(own.ndata) == {"V", "x"}

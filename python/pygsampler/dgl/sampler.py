@@ -176,7 +176,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         CudaError
             When the GPU fails.
         """
-        if self._sampler._names_relations:
+        # A subclass that samples itself has none.
+        if getattr(self._sampler, "_names_relations", False):
             return self._of_relations(g, seed_nodes, exclude_eids)
         check_graph(g)
         given = _only(seed_nodes, "seed_nodes")
