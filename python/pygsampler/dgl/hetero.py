@@ -288,11 +288,9 @@ def graph_of_types(g: Any, reads: _Reads, place: torch.device | None = None) -> 
 
 
 def _taken(g: Any, reads: _Reads) -> _CachedHeteroGraph:
-    data = {kind: g.edges[kind].data for kind in g.canonical_etypes}
-    of_edges = [(kind, name) for kind in data for name in reads.edges if name in data[kind]]
-    data |= {kind: g.nodes[kind].data for kind in g.ntypes}
-    of_nodes = [(kind, name) for kind in g.ntypes for name in reads.nodes if name in data[kind]]
-    arrays = {(kind, name): data[kind][name] for kind, name in of_edges + of_nodes}
+    of_edges = _present(g.edges, g.canonical_etypes, reads.edges)
+    of_nodes = _present(g.nodes, g.ntypes, reads.nodes)
+    arrays = of_edges | of_nodes
     index = g._graph
     key = id(index), reads
     known = _graphs.get(key)
@@ -303,8 +301,8 @@ def _taken(g: Any, reads: _Reads) -> _CachedHeteroGraph:
     made = HeteroGraph(
         rows,
         {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
-        edge_data=_arrays_by_type(arrays, of_edges, ()),
-        node_data=_arrays_by_type(arrays, of_nodes, reads.rows),
+        edge_data=_arrays_by_type(of_edges, ()),
+        node_data=_arrays_by_type(of_nodes, reads.rows),
     )
     end = weakref.ref(index, lambda _: _forget(key))
     descents = [descent for descent in found if descent is not None]
@@ -312,14 +310,22 @@ def _taken(g: Any, reads: _Reads) -> _CachedHeteroGraph:
     return _graphs[key]
 
 
+def _present(views: Any, kinds: Sequence[Any], names: Sequence[str]) -> dict[Any, torch.Tensor]:
+    """Returns the arrays of these names that types have, by the type and the name."""
+    if not names:
+        return {}
+    data = {kind: views[kind].data for kind in kinds}
+    return {(kind, name): of[name] for kind, of in data.items() for name in names if name in of}
+
+
 def _arrays_by_type(
-    arrays: dict[Any, torch.Tensor], places: list[tuple[Any, str]], row_names: Sequence[str]
+    arrays: dict[Any, torch.Tensor], row_names: Sequence[str]
 ) -> dict[Any, dict[str, torch.Tensor]]:
     """Returns arrays of some types by their names, of values or, in ``row_names``, of rows."""
     result: dict[Any, dict[str, torch.Tensor]] = {}
-    for kind, name in places:
-        array = arrays[kind, name].detach()
-        values = array.cpu().contiguous() if name in row_names else _flat(array)
+    for (kind, name), array in arrays.items():
+        values = array.detach()
+        values = values.cpu().contiguous() if name in row_names else _flat(values)
         result.setdefault(kind, {})[name] = values
     return result
 
