@@ -296,3 +296,30 @@ def test_shapes_that_do_not_fit_are_told() -> None:
     ):
         with pytest.raises((TypeError, ValueError), match=re.escape(message)):
             sampled(body, **tensors)
+
+
+def test_a_tensor_of_all_types_is_in_the_order_of_the_concatenated_graph() -> None:
+    writes, cites = ("a", "writes", "p"), ("p", "cites", "p")
+    edges = {writes: ([0, 1, 2, 2], [0, 0, 1, 3]), cites: ([0, 1, 3], [3, 3, 1])}
+    own = pgs.Graph.from_coo(edges, num_nodes={"p": 4, "a": 3})
+
+    @pgs.program
+    def scaled(A: Any, seeds: Any, *, V: Any) -> Any:
+        B = A[writes][:, seeds].mul(V).mul(V, axis=1)
+        return [B, A[cites][:, seeds].mul(V)]
+
+    V = np.arange(1.0, 8)
+    sampler = scaled(V=V, seed=1)
+    batch = sampler.sample(own, {"p": [3, 0, 3]}).numpy()
+    # The first relation's sources come first: a, then p.
+    of = {"a": V[:3], "p": V[3:]}
+    found = 0
+    for blocks, kind in zip(batch.blocks, (writes, cites), strict=True):
+        block, (src, dst) = blocks[kind], edges[kind]
+        for e, value in zip(block.edge_ids, block.edge_data["w"], strict=True):
+            left = of["a"][src[e]] if kind == writes else 1
+            assert value == left * of["p"][dst[e]]
+            found += 1
+    assert found == 5
+    with pytest.raises(ValueError, match=r"scaled: V: expected shape \(7,\) for a graph of 7"):
+        scaled(V=np.ones(4), seed=1).sample(own, {"p": [3]})
