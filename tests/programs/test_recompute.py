@@ -200,3 +200,48 @@ def test_what_cannot_be_computed_is_told() -> None:
     mixed = {**learned(V=TENSORS["V"]), "X": torch.tensor(X)}
     with pytest.raises(TypeError, match=r"of one dtype, got torch.float32, torch.float64"):
         own.recompute(GRAPH, batch, mixed)
+
+
+WRITES, CITES = ("a", "writes", "p"), ("p", "cites", "p")
+
+
+def test_values_of_relations() -> None:
+    counts = {"p": 30, "a": 20}
+    edges = {
+        kind: tuple(RNG.integers(0, counts[end], size) for end in (kind[0], kind[2]))
+        for kind, size in ((WRITES, 150), (CITES, 200))
+    }
+    own = pgs.Graph.from_coo(edges, num_nodes=counts)
+
+    @pgs.program
+    def near(A: Any, seeds: Any, *, X: Any, V: Any) -> Any:
+        papers = seeds["p"]
+        every = A[:, papers]
+        chance = every.dot(X, X).exp()
+        chance = chance.div(chance.sum(axis=0), axis=0)
+        B = every.individual_sample(3, chance, replace=True)
+        C = A[CITES][:, papers | B.row()["p"]].mul(V)
+        return [C, {"w": B.spread(V, axis=1), "sum": B.mul(V).div(B.sum(axis=0))}], {
+            "heard": A[WRITES][:, papers].T @ X
+        }
+
+    tensors = {"X": RNG.normal(size=(50, 3)), "V": RNG.uniform(0.5, 2, 50)}
+    sampler = near(**tensors, seed=3)
+    exclude = {CITES: np.arange(0, 200, 4)}
+    for without in (None, exclude):
+        batch = sampler.sample(own, {"p": [4, 9, 4, 17]}, exclude=without)
+        given = learned(**tensors)
+        edge_data, extra = sampler.recompute(own, batch, given, exclude=without)
+        found = 0
+        for blocks, values in zip(batch.torch().blocks, edge_data, strict=True):
+            for kind, of in values.items():
+                assert set(of) == set(blocks[kind].edge_data)
+                for name, each in of.items():
+                    stored = blocks[kind].edge_data[name].numpy()
+                    assert each.detach().numpy() == pytest.approx(stored, rel=2e-5)
+                    found += len(each)
+        assert found > 40
+        heard = batch.extra["heard"].numpy()
+        assert extra["heard"].detach().numpy() == pytest.approx(heard, rel=2e-5, abs=1e-6)
+        sum(v.sum() for of in edge_data for named in of.values() for v in named.values()).backward()
+        assert float(given["V"].grad.abs().sum()) > 0

@@ -13,8 +13,9 @@ from pygsampler.programs._language.text import ParsedNode, parse_node, parse_res
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph as Stored
+    from pygsampler._graph.homogeneous import HomogeneousView
 
-__all__ = ["recomputed"]
+__all__ = ["HomogeneousBatch", "homogeneous_batch", "recomputed"]
 
 # Of an operator's name the function of torch, element by element.
 _MAPS: dict[str, Callable[..., torch.Tensor]] = {
@@ -97,6 +98,54 @@ class _OfNodes(NamedTuple):
         return self.function(nodes)[inverse]
 
 
+class HomogeneousBlock(NamedTuple):
+    """The edges of a hop of all relations, relation by relation, each with its two ends."""
+
+    src_nodes: torch.Tensor
+    dst_nodes: torch.Tensor
+    edge_ids: torch.Tensor
+
+    def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the positions of the ends of each edge."""
+        places = torch.arange(len(self.edge_ids), device=self.edge_ids.device)
+        return places, places
+
+
+class HomogeneousBatch(NamedTuple):
+    """A batch of a heterogeneous graph with the ids of its homogeneous view."""
+
+    output_nodes: torch.Tensor
+    blocks: list[HomogeneousBlock]
+    # The edges of each relation of the view, of each block.
+    counts: list[list[int]]
+    form: str = "torch"
+
+
+def homogeneous_batch(batch: Any, view: HomogeneousView) -> HomogeneousBatch:
+    """Returns a batch in torch tensors with the ids of a view."""
+    nodes = [
+        ids.long() + view.nodes[kind]
+        for kind, ids in batch.output_nodes.items()
+        if kind in view.nodes
+    ]
+    blocks, counts = [], []
+    for hop in batch.blocks:
+        ends: list[tuple[torch.Tensor, ...]] = []
+        for kind, first in view.edges.items():
+            block = hop[kind]
+            src, dst = (positions.long() for positions in block.coo())
+            ends.append(
+                (
+                    block.src_nodes.long()[src] + view.nodes[kind[0]],
+                    block.dst_nodes.long()[dst] + view.nodes[kind[2]],
+                    block.edge_ids.long() + first,
+                )
+            )
+        counts.append([len(ids) for _, _, ids in ends])
+        blocks.append(HomogeneousBlock(*(torch.cat(part) for part in zip(*ends, strict=True))))
+    return HomogeneousBatch(torch.cat(nodes), blocks, counts)
+
+
 def recomputed(
     graph: Stored,
     batch: Any,
@@ -145,7 +194,7 @@ class _Recomputation:
         for node in self._needed([*matrices, *self._returned.extras.values()]):
             self._values[node] = self._evaluate(node)
         edges = [
-            {name: self._of_block(place, self._values[node]) for name, node in values.items()}
+            {name: self._of_block(place, node) for name, node in values.items()}
             for place, values in enumerate(self._returned.blocks)
         ]
         extra = {}
@@ -447,16 +496,24 @@ class _Recomputation:
             found = values.index_select(0, ids.to(values.device))
         return found.to(self._device, self._dtype)
 
-    def _of_block(self, place: int, C: _MatrixValues) -> torch.Tensor:
+    def _of_block(self, place: int, node: int) -> torch.Tensor:
         """Returns the values of a matrix in the order of its block's edges."""
+        C: _MatrixValues = self._values[node]
         block = self._batch.blocks[place]
-        position = _positions(block.dst_nodes.long(), C.edges.end_nodes(0))
+        dst, ids = block.dst_nodes.long(), block.edge_ids.long()
+        position = _positions(dst, C.edges.end_nodes(0))
         order = position.argsort(stable=True)
-        if not torch.equal(C.edges.ids[order], block.edge_ids.long()):
+        if torch.equal(C.edges.ids[order], ids):
+            return C.values[order]
+        root = self._edge_nodes[node]
+        if len(C.edges.ids) != len(ids) or (root is not None and self._nodes[root].op == "merge"):
             raise ValueError(
                 f"{_OTHER_BATCH} other edges in blocks[{place}]; exclude= names those left out"
             )
-        return C.values[order]
+        # Edges of several relations stand relation by relation.
+        span = 1 + max(int(C.edges.ids.max()), int(ids.max()))
+        column = _positions(dst, dst[block.coo()[1].long()])
+        return C.values[_positions(position * span + C.edges.ids, column * span + ids)]
 
 
 def _value_at(value: Any, ids: torch.Tensor | None) -> Any:
