@@ -289,6 +289,11 @@ def test_shapes_that_do_not_fit_are_told() -> None:
             "T of the input V of shape (30,): expected one of 2 dimensions",
         ),
         (
+            lambda A, S, V: A[:, S] * V.softmax()[0],
+            {"V": np.ones(300)},
+            "softmax of the input V of shape (300,): expected at most 256 numbers; of a value for",
+        ),
+        (
             lambda A, S, X: {"x": X @ X},
             {"X": X},
             "@: expected rows of 30 numbers for 'X' of shape (30, 3), got 3",
@@ -323,3 +328,12 @@ def test_a_tensor_of_all_types_is_in_the_order_of_the_concatenated_graph() -> No
     assert found == 5
     with pytest.raises(ValueError, match=r"scaled: V: expected shape \(7,\) for a graph of 7"):
         scaled(V=np.ones(4), seed=1).sample(own, {"p": [3]})
+
+
+def test_chances_of_all_nodes_by_their_exponentials() -> None:
+    def body(A: Any, S: Any, V: Any) -> Any:
+        e = (V - V.max()).exp()
+        return {"p": e / e.sum()}
+
+    found = sampled(body, V=V).extra["p"]
+    assert found == pytest.approx(np.exp(V) / np.exp(V.astype(float)).sum(), rel=1e-5)

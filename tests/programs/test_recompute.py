@@ -245,3 +245,14 @@ def test_values_of_relations() -> None:
         assert extra["heard"].detach().numpy() == pytest.approx(heard, rel=2e-5, abs=1e-6)
         sum(v.sum() for of in edge_data for named in of.values() for v in named.values()).backward()
         assert float(given["V"].grad.abs().sum()) > 0
+
+
+def test_a_list_of_all_nodes_is_chosen_by_values() -> None:
+    @pgs.program
+    def chosen(A: Any, seeds: Any, *, V: Any) -> Any:
+        nodes = A.column()[V > 1]
+        return {"x": A[:, nodes].mul(V).sum(axis=0)}
+
+    sampler = chosen(V=TENSORS["V"], weight="w", seed=1)
+    batch = sampler.sample(GRAPH, SEEDS)
+    assert same(batch, sampler.recompute(GRAPH, batch, learned(V=TENSORS["V"]))) > 10

@@ -272,8 +272,7 @@ class _Recomputation:
     def _evaluate_pick(
         self, node: ParsedNode, place: int, nodes: torch.Tensor, mask: _OfNodes
     ) -> torch.Tensor:
-        assert mask.values is not None
-        return nodes[mask.values != 0]
+        return nodes[self._elements(mask) != 0]
 
     # Matrices.
 
