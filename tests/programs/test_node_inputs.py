@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from partners import partner
 
 import pygsampler as pgs
 
@@ -337,3 +338,15 @@ def test_chances_of_all_nodes_by_their_exponentials() -> None:
 
     found = sampled(body, V=V).extra["p"]
     assert found == pytest.approx(np.exp(V) / np.exp(V.astype(float)).sum(), rel=1e-5)
+
+
+def test_a_service_is_not_asked_for_what_it_does_not_have() -> None:
+    partner("pyarrow")
+    from pygsampler.flight.registry import plan_entry
+
+    @pgs.program
+    def scaled(A: Any, seeds: Any, *, V: Any) -> Any:
+        return A[:, seeds].mul(V)
+
+    with pytest.raises(ValueError, match="got one with a row for each node in V; put them on"):
+        plan_entry(scaled(V=V, seed=1))
