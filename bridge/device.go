@@ -118,14 +118,14 @@ func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 	return core.DeviceCapacity(g, o, numSeeds)
 }
 
-// DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many, as core.DeviceConcurrency says.
-func DeviceConcurrency(graph, sampler, numSeeds, most int64) (n int64, err error) {
+// DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many and within so many bytes, as core.DeviceConcurrency says.
+func DeviceConcurrency(graph, sampler, numSeeds, most, budget int64) (n int64, err error) {
 	defer finish(&err)
 	g, o, err := open(graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	return core.DeviceConcurrency(g, o, numSeeds, most)
+	return core.DeviceConcurrency(g, o, numSeeds, most, budget)
 }
 
 // DeviceStats is what we hold of a device, as JSON.

@@ -79,15 +79,16 @@ func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
 	return int64(g.device.graph.Capacity(c.Plan, seeds)), nil
 }
 
-// DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many: by the memory that is free.
-func DeviceConcurrency(g *Graph, p *Sampler, seeds, most int64) (int64, error) {
-	if seeds < 0 || most < 1 {
-		return 0, Errorf(KindValue, "seeds, most: expected a length >= 0 and a number >= 1, got %d and %d", seeds, most)
+// DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many: by the memory that is free,
+// and by a budget in bytes, which 0 leaves out.
+func DeviceConcurrency(g *Graph, p *Sampler, seeds, most, budget int64) (int64, error) {
+	if seeds < 0 || most < 1 || budget < 0 {
+		return 0, Errorf(KindValue, "seeds, most, budget: expected a length >= 0, a number >= 1 and bytes >= 0, got %d, %d and %d", seeds, most, budget)
 	}
 	if err := p.checkOnDevice(g); err != nil {
 		return 0, err
 	}
-	n, err := g.device.graph.Together(p.CUDA(), seeds, most)
+	n, err := g.device.graph.Together(p.CUDA(), seeds, most, uint64(budget))
 	return n, onDevice(err)
 }
 

@@ -262,3 +262,112 @@ def test_the_engines_own_batches_convert_too() -> None:
         assert data[kind].edge_index.tolist() == same[kind].edge_index.tolist()
     plain = pgs.PGSampler([3], seed=2).sample(pgs.Graph.from_coo(SRC, DST), [1, 5])
     assert plain.to_pyg().edge_index.tolist() == plain.torch().to_pyg().edge_index.tolist()
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_pyg_has_the_attributes_of_its_own_loader(disjoint: bool) -> None:
+    data_of, pyg = partner("torch_geometric.data"), partner("pygsampler.pyg")
+    data = data_of.Data(edge_index=torch.tensor(np.array([SRC, DST])), num_nodes=50)
+    loader = pyg.NeighborLoader(
+        data, [2, 3], input_nodes=torch.tensor([3, 4, 7]), batch_size=3, disjoint=disjoint, seed=1
+    )
+    loader.set_epoch(0)
+    theirs = next(iter(loader))
+    sampler = pgs.PGSampler([3, 2], seed=1, frontier="new", disjoint=disjoint)
+    ours = sampler.sample(pgs.Graph.from_coo(SRC, DST, num_nodes=50), [3, 4, 7]).to_pyg()
+    names = {"n_id", "e_id", "edge_index", "batch_size", "num_sampled_nodes", "num_sampled_edges"}
+    for name in names | ({"batch"} if disjoint else set()):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        assert type(found) is type(expected) and len(torch.as_tensor(found).shape) == len(
+            torch.as_tensor(expected).shape
+        )
+    assert len(ours.num_sampled_nodes) == 3 and sum(ours.num_sampled_nodes) == ours.num_nodes
+    assert len(ours.num_sampled_edges) == 2 and sum(ours.num_sampled_edges) == len(ours.e_id)
+    assert ("batch" in ours) == disjoint
+    trimmed = partner("torch_geometric.utils").trim_to_layer(
+        1, ours.num_sampled_nodes, ours.num_sampled_edges, ours.n_id[:, None], ours.edge_index
+    )
+    kept = sum(ours.num_sampled_nodes[:-1])
+    assert trimmed[0].shape == (kept, 1) and int(trimmed[1].max()) < kept
+
+
+@pgs.program
+def shares(A: Any, seeds: Any) -> Any:
+    blocks: list[Any] = []
+    for _ in range(2):
+        C = A[:, seeds]
+        B = C.individual_sample(2, C)
+        blocks.insert(0, {"w": B * 2, "share": B.div(C.sum(axis=0))})
+        seeds = seeds | B.row()
+    return blocks, {"degree": A.degree()}
+
+
+def weighted(weights: np.ndarray) -> pgs.Graph:
+    return pgs.Graph.from_coo(SRC, DST, num_nodes=50, edge_data={"w": weights})
+
+
+def test_values_of_programs_are_edges_data() -> None:
+    weights = RNG.uniform(1, 2, 400).astype(np.float32)
+    of = shares(weight="w", seed=1).sample(weighted(weights), [3, 4, 4, 7])
+    total = np.bincount(DST, weights, minlength=50)
+    dgl = partner("dgl")
+    for block in of.to_dgl():
+        ids = block.edata[dgl.EID].numpy()
+        assert block.edata["w"].numpy() == pytest.approx(2 * weights[ids])
+        assert block.edata["share"].numpy() == pytest.approx(weights[ids] / total[DST[ids]])
+    partner("torch_geometric")
+    data = of.to_pyg()
+    ids = data.e_id.numpy()
+    assert data.edge_weight.numpy() == pytest.approx(2 * weights[ids])
+    assert data.share.numpy() == pytest.approx(weights[ids] / total[DST[ids]])
+    assert data.num_sampled_nodes == of.num_sampled_nodes
+    assert data.num_sampled_edges == of.num_sampled_edges and sum(data.num_sampled_edges) == len(
+        ids
+    )
+
+
+def test_values_of_some_blocks_alone() -> None:
+    @pgs.program
+    def uneven(A: Any, seeds: Any) -> Any:
+        B = A[:, seeds].individual_sample(2)
+        D = A[:, B.row()].individual_sample(2)
+        return [D, {"w": B * 3, "twice": B * 2}]
+
+    partner("torch_geometric")
+    of = uneven(seed=1).sample(pgs.Graph.from_coo(SRC, DST, num_nodes=50), [3])
+    with pytest.raises(ValueError, match="to_pyg: expected values 'twice' of the edges of all"):
+        of.to_pyg()
+
+    @pgs.program
+    def factors(A: Any, seeds: Any) -> Any:
+        B = A[:, seeds].individual_sample(2)
+        return [A[:, B.row()].individual_sample(2), B * 3]
+
+    of = factors(seed=1).sample(pgs.Graph.from_coo(SRC, DST, num_nodes=50), [3])
+    outer, inner = (block.num_edges for block in of.blocks)
+    assert of.to_pyg().edge_weight.tolist() == [3.0] * inner + [1.0] * outer
+
+
+def test_a_subgraph_has_no_hops_in_pyg() -> None:
+    @pgs.program
+    def around(A: Any, seeds: Any) -> Any:
+        return A.induce(seeds.unique() | A[:, seeds].row())
+
+    partner("torch_geometric")
+    data = around(seed=1).sample(pgs.Graph.from_coo(SRC, DST, num_nodes=50), [3, 4]).to_pyg()
+    nodes = set(data.n_id.tolist())
+    among = [e for e in range(400) if {int(SRC[e]), int(DST[e])} <= nodes]
+    assert sorted(data.e_id.tolist()) == among and "num_sampled_nodes" not in data
+
+
+def test_types_in_pyg_have_the_numbers_of_hops() -> None:
+    partner("torch_geometric")
+    of = pgs.PGSampler([3, 2], seed=1, frontier="new", disjoint=True).sample(
+        pgs.Graph.from_coo(TYPED, num_nodes=COUNTS), {"u": [1, 2, 3]}
+    )
+    data = of.to_pyg()
+    for kind in COUNTS:
+        assert data[kind].num_sampled_nodes == of.num_sampled_nodes[kind]
+        assert data[kind].batch.tolist() == of.subgraph_ids[kind].tolist()
+    for kind in TYPED:
+        assert data[kind].num_sampled_edges == of.num_sampled_edges[kind]

@@ -159,9 +159,9 @@ from pygsampler.dgl import hetero
 on_cpu, blocks_of, devices = hetero.graph_of_types, hetero._blocks, []
 place_of = hetero.place_of
 
-def blocks_on_host(g, batch, seeds):
+def blocks_on_host(g, batch, *about):
     devices.append(batch.device)
-    return blocks_of(g, batch.cpu(), seeds)
+    return blocks_of(g, batch.cpu(), *about)
 
 hetero._blocks = blocks_on_host
 

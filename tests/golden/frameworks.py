@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -175,15 +175,19 @@ def _dgl_node2vec() -> list[Any]:
     return [node2vec_random_walk(_dgl_graph(), _tensor(SEEDS), 0.5, 2.0, 8, seed=6)]
 
 
-def _converted(method: str) -> list[Any]:
-    """Returns batches of the package as those of a framework."""
+def _converted(method: str, without: Sequence[str] = ()) -> list[Any]:
+    """Returns batches of the package as those of a framework, ``without`` some attributes."""
     import pygsampler as pgs
 
     _quietly("dgl" if method == "to_dgl" else "torch_geometric")
     sampler = pgs.PGSampler([5, 4], seed=6)
     batches = [sampler.sample(graph(), SEEDS, epoch=0, batch=0)]
     batches += [sampler.sample(graph("several types"), SEEDS_BY_TYPE, epoch=0, batch=0)]
-    return [getattr(batch, method)() for batch in batches]
+    results = [getattr(batch, method)() for batch in batches]
+    for store in [store for data in results if without for store in data.stores]:
+        for name in without:
+            store.pop(name, None)
+    return results
 
 
 # ---- PyG -------------------------------------------------------------------------------------
@@ -227,7 +231,10 @@ def pyg() -> Iterator[Case]:
     yield Case("pyg saint edges", partial(_pyg_saint, "GraphSAINTEdgeSampler"), PYG)
     walks = partial(_pyg_saint, "GraphSAINTRandomWalkSampler", walk_length=3)
     yield Case("pyg saint walks", walks, PYG)
-    yield Case("batch as pyg", partial(_converted, "to_pyg"), PYG)
+    # It was recorded before batches had the numbers of hops.
+    counts = "num_sampled_nodes", "num_sampled_edges"
+    yield Case("batch as pyg", partial(_converted, "to_pyg", counts), PYG)
+    yield Case("batch as pyg with numbers of hops", partial(_converted, "to_pyg"), PYG)
 
 
 def _seed_times(count: int) -> Any:

@@ -204,7 +204,7 @@ def no_axis(A: Any, seeds: Any) -> Any:
 
 
 def reduced(A: Any, seeds: Any) -> Any:
-    return {"x": A[:, seeds].sum()}
+    return {"x": A[:, seeds].sum(axis=2)}
 
 
 def wrong_axis(A: Any, seeds: Any) -> Any:
@@ -256,7 +256,7 @@ def too_few(A: Any, seeds: Any) -> Any:
 
 
 def largest(A: Any, seeds: Any) -> Any:
-    return {"x": A[:, seeds].max()}
+    return {"x": A[:, seeds].max(axis="rows")}
 
 
 def elsewhere(A: Any, seeds: Any) -> Any:
@@ -415,7 +415,7 @@ RESULTS = (vector, whole, nothing, no_blocks, either)
         (other_edges, ValueError, r"expected matrices of the same edges"),
         (other_rows, ValueError, r"expected a vector along the matrix's columns"),
         (no_axis, TypeError, r"\* of a vector and a matrix: expected C\.mul\(v, axis=0\)"),
-        (reduced, TypeError, r"sum: axis=None of a matrix: expected 0 \(columns\)"),
+        (reduced, TypeError, r"sum: axis=2 of a matrix: expected 0 \(columns\)"),
         (wrong_axis, TypeError, r"mul: axis=2 of a matrix: expected 0 \(columns\)"),
         (vectors_axis, TypeError, r"sum: axis=0 of a vector: expected None"),
         (unknown, AttributeError, r"hardmax of a matrix: expected one of T, abs, add"),
@@ -428,7 +428,7 @@ RESULTS = (vector, whole, nothing, no_blocks, either)
         (changed, TypeError, r"an assignment to a matrix: expected where\(mask\)"),
         (compared, TypeError, r"a comparison of a vector and a matrix: expected C\.spread"),
         (too_few, ValueError, r"individual_sample: k: expected an integer from -1"),
-        (largest, TypeError, r"max: axis=None of a matrix: expected 0 \(columns\)"),
+        (largest, TypeError, r"max: axis='rows' of a matrix: expected 0 \(columns\)"),
         (
             elsewhere,
             ValueError,
@@ -499,12 +499,14 @@ def test_what_inputs_have_no_operators_for() -> None:
         (lambda A, seeds, W: A[:, seeds] * (W * 2), r"\*"),
         (lambda A, seeds, W: A[:, seeds] * (1 - W), "-"),
         (lambda A, seeds, W: A[:, seeds] if W == 1 else None, "=="),
-        (lambda A, seeds, W: {"x": W @ A.features("x")}, "@"),
     ):
         with pytest.raises(
-            TypeError, match=rf"test_trace.py:\d+: {sign} of the input W: expected X"
+            TypeError,
+            match=rf"test_trace.py:\d+: {sign} of the input W of shape \(2, 2\): expected X",
         ):
-            pgs.program(wrong)(W=np.ones(2, np.float32))
+            pgs.program(wrong)(W=np.ones((2, 2), np.float32))
+    with pytest.raises(TypeError, match=r"test_trace.py:\d+: @ of DenseRows .*: expected an input"):
+        pgs.program(lambda A, seeds, W: {"x": W @ A.features("x")})(W=np.ones((2, 2), np.float32))
 
 
 def test_a_stack_of_nothing() -> None:

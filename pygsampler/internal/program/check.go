@@ -73,6 +73,9 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Collective:
 		if len(in) > 1 && !p.fits(in[1].Along, in[0].Edges, 1) {
+			if p.fits(in[1].Along, in[0].Edges, 0) {
+				return t, fmt.Errorf("collective: expected a vector along the matrix's rows, as sum(axis=1) makes, got one along its columns; gSampler's listing of LADIES (SOSP 2023, Figure 3b) is printed with axis=0, and its Figure 2 with axis=1")
+			}
 			return t, fmt.Errorf("collective: expected a vector along the matrix's rows, got one along something else")
 		}
 		return Type{Kind: Matrix, Edges: i}, nil

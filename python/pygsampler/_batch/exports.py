@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._graph import dgl_conversion, pyg_conversion
 from pygsampler._graph.networkx_conversion import add_edges, add_nodes, networkx
@@ -14,6 +14,9 @@ class Exports:
     """The conversions of a batch, with the features that a loader has attached."""
 
     __slots__ = ()
+
+    # False where the edges of a batch are of no hops.
+    _has_hops: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         blocks: Any
@@ -85,10 +88,21 @@ class Exports:
 
         ``edge_index`` has the edges of all hops in local ids, the seeds' hop first, ``n_id`` and
         ``e_id`` the original ids of nodes and edges; the first ``batch_size`` nodes are the
-        distinct seeds, and ``output_index`` says which is whose. Features that a loader has read
-        are attributes by their names, and its labels are ``y``, a row for each seed. With
-        ``frontier="all"`` nodes are expanded anew in each hop, so that an edge may be there several
-        times; ``frontier="new"`` samples as PyG does.
+        distinct seeds, and ``output_index`` says which is whose. ``num_sampled_nodes`` and
+        ``num_sampled_edges`` are lists of int, the seeds' first, except of subgraphs and of static
+        batches; with ``disjoint`` ``batch`` is the subgraph of each node. Values of edges are
+        ``edge_weight``, 1 in blocks without any; those that a program returned by other names have
+        these names. Features that
+        a loader has read are attributes by their names, and its labels are ``y``, a row for each
+        seed. With ``frontier="all"`` nodes are expanded anew in each hop, so that an edge may be
+        there several times; ``frontier="new"`` samples as PyG does.
+
+        In a heterogeneous graph it is a ``HeteroData``, with these attributes by type.
+
+        Raises
+        ------
+        ValueError
+            For values of edges that some blocks alone have.
         """
         import torch
 
@@ -103,6 +117,11 @@ class Exports:
         data.n_id, data.e_id = batch.input_nodes, torch.cat([none, *(b.edge_ids for b in blocks)])
         data.output_index = batch.output_index
         data.batch_size = batch._distinct_seeds()
+        counts = _hop_counts(batch)
+        if counts is not None:
+            data.num_sampled_nodes, data.num_sampled_edges = counts
+        if batch.subgraph_ids is not None:
+            data.batch = batch.subgraph_ids
         for name, rows in batch.features.items():
             setattr(data, name, rows)
         _put_edges(data, blocks)
@@ -113,6 +132,8 @@ class SubgraphExports(Exports):
     """The conversions of a sampled subgraph."""
 
     __slots__ = ()
+
+    _has_hops = False
 
     def to_scipy(self) -> Any:
         """The subgraph as a ``csc_array`` of SciPy, shape [V, V]: an entry [source, destination] of
@@ -186,12 +207,17 @@ def _hetero_to_pyg(batch: Any) -> Any:
     import torch
 
     data = pyg_conversion.new("HeteroData")
+    counts = _hop_counts(batch)
     for kind, ids in batch.input_nodes.items():
         store = data[kind]
         store.num_nodes, store.n_id = len(ids), ids
         if kind in batch.output_index:
             store.output_index = batch.output_index[kind]
         store.batch_size = batch.num_sampled_nodes[kind][0]
+        if counts is not None:
+            store.num_sampled_nodes = counts[0][kind]
+        if batch.subgraph_ids is not None and kind in batch.subgraph_ids:
+            store.batch = batch.subgraph_ids[kind]
         for name, rows in batch.features.items():
             if kind in rows:
                 setattr(store, name, rows[kind])
@@ -199,8 +225,18 @@ def _hetero_to_pyg(batch: Any) -> Any:
         blocks = [hop[kind] for hop in reversed(batch.blocks)]
         data[kind].edge_index = torch.cat([block.edge_index for block in blocks], 1)
         data[kind].e_id = torch.cat([block.edge_ids for block in blocks])
+        if counts is not None:
+            data[kind].num_sampled_edges = counts[1][kind]
         _put_edges(data[kind], blocks)
     return data
+
+
+def _hop_counts(batch: Any) -> tuple[Any, Any] | None:
+    """Returns how many nodes and edges each hop found; None where nobody knows."""
+    if not batch._has_hops:
+        return None
+    nodes = getattr(batch, "num_sampled_nodes", None)
+    return None if nodes is None else (nodes, batch.num_sampled_edges)
 
 
 # What a loader calls the rows of seeds, which are none of nodes.
@@ -265,12 +301,22 @@ def _torch_cat(parts: Any) -> Any:
 
 
 def _put_edges(store: Any, blocks: list[Any]) -> None:
-    """The factors and features of the edges of all hops."""
+    """The factors, values by name and features of the edges of all hops."""
     import torch
 
     if not blocks:
         return
-    if blocks[0].edge_weights is not None:
-        store.edge_weight = torch.cat([block.edge_weights for block in blocks])
+    if any(block.edge_weights is not None for block in blocks):
+        factors = [block.edge_weights for block in blocks]
+        ones = (block.edge_ids.new_ones(block.num_edges, dtype=torch.float32) for block in blocks)
+        pairs = zip(factors, ones, strict=True)
+        store.edge_weight = torch.cat([one if of is None else of for of, one in pairs])
+    for name in dict.fromkeys(name for block in blocks for name in block.edge_values):
+        if not all(name in block.edge_values for block in blocks):
+            raise ValueError(
+                f"to_pyg: expected values {name!r} of the edges of all blocks, which PyG has in "
+                "one array, got blocks without"
+            )
+        setattr(store, name, torch.cat([block.edge_values[name] for block in blocks]))
     for name in blocks[0].features:
         setattr(store, name, torch.cat([block.features[name] for block in blocks]))

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
+from pygsampler._batch import layout as at
 from pygsampler._batch.array_sources import (
     BLOCK_ARRAYS,
     NODE_ARRAYS,
     EngineSource,
+    HeaderSource,
     LazyAttribute,
     StoredSource,
 )
@@ -25,6 +27,7 @@ from pygsampler._batch.html_tables import blocks_html, types_html
 from pygsampler._batch.packing import pack_batch
 from pygsampler._batch.torch_sources import torch_source
 from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import from_pickle, to_pickle
 from pygsampler._graph.schema import ByEdgeType, ByNodeType, Schema
 
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.schema import EdgeType, PerEdgeType, PerNodeType
 
-__all__ = ["MiniBatch", "as_torch"]
+__all__ = ["MiniBatch", "as_torch", "result_bytes"]
 
 
 def __dir__() -> list[str]:
@@ -579,6 +582,34 @@ def _from_arrays(
 def as_torch(batch: Any) -> Any:
     """Returns the result of a sampler in torch tensors."""
     return batch if batch.form == "torch" else batch.torch()
+
+
+def result_bytes(result: Any) -> int:
+    """Returns how many bytes the result of a sampler has, with features that are attached.
+
+    TypeError for a result that is none of this package's.
+    """
+    if not isinstance(result, MiniBatch):
+        memory = getattr(result, "_memory", None)
+        count = getattr(memory, "size" if isinstance(memory, memories.Memory) else "nbytes", None)
+        if count is None:
+            raise TypeError(f"expected a batch of this package's samplers, got {describe(result)}")
+        return int(count)
+    source, blocks = result._source, result._all_blocks()
+    if isinstance(source, HeaderSource):
+        count = source._words[at.SIZE]
+    else:
+        values = [getattr(result, name) for name in NODE_ARRAYS]
+        values += [getattr(block, name) for block in blocks for name in BLOCK_ARRAYS]
+        count = sum(map(_nbytes, values))
+    held = [*result.features.values(), *(x for block in blocks for x in block.features.values())]
+    return int(count) + sum(map(_nbytes, held))
+
+
+def _nbytes(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_nbytes, value.values()))
+    return int(getattr(value, "nbytes", 0))
 
 
 def _growth(counts: list[int]) -> list[int]:

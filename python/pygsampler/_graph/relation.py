@@ -409,13 +409,32 @@ class Relation(RelationState):
     def _lending(self: R, names: ProgramArrayNames) -> R:
         if self._device >= 0:
             return self._twin(self._on_cpu()._with_named(names))
+        self._known()
+        return self._with_program_arrays(names, self._edata, self._ndata)
+
+    def _with_inputs(self: R, names: ProgramArrayNames, edge_data: Any, node_data: Any) -> R:
+        """Returns the relation for programs that read these arrays, and those of these names.
+
+        It shares the edges with this one, on a GPU too, and is not cached.
+        """
+        host = self._on_cpu()
+        edges, nodes = host._rows()
+        made = host._with_program_arrays(
+            names,
+            host._edata.with_more(graph_data.check_named_arrays(edge_data, edges)),
+            host._ndata.with_more(graph_data.check_named_arrays(node_data, nodes)),
+        )
+        return self._twin(made) if self._device >= 0 else made
+
+    def _with_program_arrays(self: R, names: ProgramArrayNames, edata: Any, ndata: Any) -> R:
+        """Returns the relation, on the CPU, for programs that read these arrays by their names."""
         edges, nodes, weight, rows = names
-        lent = ProgramArrays.of(edges, nodes, weight, self.edata, self.ndata, rows)
+        lent = ProgramArrays.of(edges, nodes, weight, edata, ndata, rows)
         # So that its arrays are validated: a form's are trusted.
         self._handle()
         graph = self._form(self._open(), self._kinds, self._file)
-        graph._arrays, graph._ndata, graph._lent = self._arrays, self._ndata, lent
-        graph._back = self._back
+        graph._arrays, graph._edata, graph._ndata = self._arrays, edata, ndata
+        graph._lent, graph._back = lent, self._back
         graph._handle()
         return graph
 

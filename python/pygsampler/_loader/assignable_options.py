@@ -10,7 +10,8 @@ from pygsampler._loader.options import replacement, similar
 from pygsampler._loader.prefetch_tuner import AUTO
 
 __all__ = [
-    *("ASSIGNABLE", "check_assigned", "check_cache", "check_option", "library_class", "marks"),
+    *("ASSIGNABLE", "check_assigned", "check_budget", "check_cache", "check_option"),
+    *("library_class", "marks"),
 ]
 
 # Options that take effect at the next ``iter()``.
@@ -73,6 +74,23 @@ def check_option(loader: Any, name: str, value: Any) -> Any:
         raise ValueError(f"prefetch: expected a number or (low, high), got {describe(value)}")
     high = integer(value[1], "prefetch[1]", 1)
     return integer(value[0], "prefetch[0]", 0, high - 1), high
+
+
+def check_budget(budget: Any, prefetch: Any, static: Any) -> int | None:
+    """Returns ``prefetch_memory``, checked, for a loader of these ``prefetch`` and ``static``."""
+    if budget is None:
+        return None
+    if static is not False:
+        raise ValueError(
+            f"prefetch_memory: expected None with static, whose batches have one memory, got "
+            f"{describe(budget)}"
+        )
+    if isinstance(prefetch, tuple):
+        raise ValueError(
+            f"prefetch_memory: expected None with a pair of marks, got {describe(budget)}; "
+            f"prefetch={prefetch[1]} is the most that are ahead"
+        )
+    return integer(budget, "prefetch_memory", 1)
 
 
 def check_cache(cache: Any, is_hetero: bool) -> bool:

@@ -83,6 +83,13 @@ class DataLoader(LoaderBase[BatchT]):
         and samples as many ahead as the loop needs to wait for none, by the times of the batches
         before, within the idle cores and a quarter of the free memory; on a GPU 4 or 8, from epoch
         to epoch. ``explain()`` has the numbers.
+    prefetch_memory : int, optional
+        The bytes, at least 1, that batches ahead may take with the one that the loop works on:
+        fewer than ``prefetch`` are ahead where they take more, one at least. On the CPU batches
+        count with their features, by the largest so far, after the first; on a GPU with all that
+        they work in, as the engine expects it or, of samplers that start no groups, as the largest
+        so far had it. Batches do not depend on it. With ``"auto"`` it stands in for the free
+        memory. None with ``static`` or a pair.
     cache : "auto", optional
         Of ``features`` that a GPU reads out of page-locked memory, as many rows as fit are copied
         to the GPU, those of nodes with most out-edges: ``Features.cache`` with the policy
@@ -283,6 +290,7 @@ class DataLoader(LoaderBase[BatchT]):
         shard_by: str = "seeds",
         skip_batches: int = 0,
         prefetch: int | tuple[int, int] | Literal["auto"] = 4,
+        prefetch_memory: int | None = None,
         cache: Literal["auto"] | None = None,
         gpu_share: float | Literal["auto"] | None = None,
         progress: bool = False,
@@ -300,6 +308,7 @@ class DataLoader(LoaderBase[BatchT]):
             shuffle=shuffle,
             drop_last=drop_last,
             prefetch=prefetch,
+            prefetch_memory=prefetch_memory,
             seed=seed,
             rank=rank,
             world_size=world_size,

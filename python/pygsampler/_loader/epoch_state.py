@@ -39,7 +39,7 @@ class EpochRun:
     """
 
     __slots__ = (
-        *("cache_tuner", "draws", "epoch", "gpu_share", "handed", "low", "prefetch"),
+        *("budget", "cache_tuner", "draws", "epoch", "gpu_share", "handed", "low", "prefetch"),
         *("seed", "shard", "share_tuner", "shuffle", "stats", "tuner"),
     )
 
@@ -49,6 +49,8 @@ class EpochRun:
         self.handed = 0
         self.prefetch = 0
         self.low: int | None = None
+        # The most bytes of batches ahead and the one at hand; None: as many as there are.
+        self.budget: int | None = None
         self.gpu_share: float | None = None
         # None: nobody counts its batches.
         self.stats: EpochStats | None = None
@@ -64,7 +66,7 @@ class EpochRun:
     def uncounted(self, epoch: int) -> EpochRun:
         """Returns a whole epoch with the options of this one, whose batches nobody counts."""
         run = EpochRun(epoch, self.seed, self.shard.restarted(), self.shuffle)
-        run.prefetch, run.low = self.prefetch, self.low
+        run.prefetch, run.low, run.budget = self.prefetch, self.low, self.budget
         run.gpu_share, run.draws = self.gpu_share, self.draws
         return run
 

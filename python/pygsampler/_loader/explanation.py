@@ -31,6 +31,7 @@ def explain_loader(
     *,
     device: str,
     prefetch: Any,
+    budget: int | None,
     tuner: PrefetchTuner | None,
     cache: CacheTuner | None,
     share: ShareTuner | None,
@@ -48,7 +49,8 @@ def explain_loader(
     if is_static:
         lines.append("prefetch: 2, as for all static batches")
     elif tuner is None:
-        lines.append(f"prefetch: {prefetch}, fixed")
+        within = "fixed" if budget is None else f"as far as {size_text(budget)} have room for them"
+        lines.append(f"prefetch: {prefetch}, {within}")
     elif is_steady:
         lines.append(f'prefetch: "auto" stays {tuner.depth}, since samples depend on it')
     else:

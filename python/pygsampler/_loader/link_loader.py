@@ -66,7 +66,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
         ``exclude="reverse_types"`` the ids of reverses that are not those of their edges.
     shuffle, drop_last, rank, world_size, shard_by, skip_batches
         As for ``DataLoader``, for edges.
-    prefetch, gpu_share, progress, device
+    prefetch, prefetch_memory, gpu_share, progress, device
         As for ``DataLoader``, for edges.
     seed : int, optional
         As ``DataLoader`` has it; of the order, of negatives, and of the sampler that is made.
@@ -136,6 +136,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
         shard_by: str = "seeds",
         skip_batches: int = 0,
         prefetch: int | tuple[int, int] | Literal["auto"] = 4,
+        prefetch_memory: int | None = None,
         cache: Literal["auto"] | None = None,
         gpu_share: float | Literal["auto"] | None = None,
         progress: bool = False,
@@ -163,6 +164,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
             shuffle=shuffle,
             drop_last=drop_last,
             prefetch=prefetch,
+            prefetch_memory=prefetch_memory,
             seed=seed,
             rank=rank,
             world_size=world_size,

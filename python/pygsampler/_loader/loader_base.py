@@ -16,6 +16,7 @@ from pygsampler._loader.arguments import choose_device, graph_on_device, resolve
 from pygsampler._loader.assignable_options import (
     ASSIGNABLE,
     check_assigned,
+    check_budget,
     check_cache,
     check_option,
     library_class,
@@ -58,6 +59,7 @@ class LoaderBase(Generic[BatchT]):
     graph: Any
     rank: int
     prefetch: int | tuple[int, int] | Literal["auto"]
+    prefetch_memory: int | None
     progress: bool = False
     gpu_share: float | Literal["auto"] | None = None
 
@@ -86,6 +88,7 @@ class LoaderBase(Generic[BatchT]):
         shuffle: bool,
         drop_last: bool,
         prefetch: Any,
+        prefetch_memory: Any,
         seed: int | None,
         rank: int,
         world_size: int,
@@ -107,8 +110,9 @@ class LoaderBase(Generic[BatchT]):
         # By `__setattr__` each would take twice as long.
         own, world_size = vars(self), integer(world_size, "world_size", 1)
         own["prefetch"] = ahead = check_option(self, "prefetch", prefetch)
+        own["prefetch_memory"] = check_budget(prefetch_memory, ahead, static)
         if ahead == AUTO:
-            own["_tuner"] = PrefetchTuner()
+            own["_tuner"] = PrefetchTuner(self.prefetch_memory)
         own["rank"] = integer(rank, "rank", 0, world_size - 1)
         own["progress"] = boolean(progress, "progress")
         if seed is not None:
@@ -176,7 +180,8 @@ class LoaderBase(Generic[BatchT]):
         else:
             vars(self)[name] = value
             if name == "prefetch":
-                self._tuner = PrefetchTuner() if value == AUTO else None
+                check_budget(self.prefetch_memory, value, False)
+                self._tuner = PrefetchTuner(self.prefetch_memory) if value == AUTO else None
             elif name == "gpu_share":
                 self._share_tuner = ShareTuner() if value == AUTO else None
 
@@ -354,6 +359,7 @@ class LoaderBase(Generic[BatchT]):
             self.stats(),
             device=reason if self._device_reason else f"{self.device!r}, fixed",
             prefetch=self.prefetch,
+            budget=self.prefetch_memory,
             tuner=self._tuner,
             cache=self._cache_tuner,
             share=self._share_tuner,
@@ -416,7 +422,7 @@ class LoaderBase(Generic[BatchT]):
         tuner = self._tuner
         run.low, run.prefetch = marks(self.prefetch if tuner is None else tuner.depth)
         run.tuner, run.cache_tuner = tuner, self._cache_tuner
-        run.share_tuner = self._share_tuner
+        run.budget, run.share_tuner = self.prefetch_memory, self._share_tuner
         if self._share_tuner is not None:
             run.gpu_share = self._share_tuner.share
         elif not isinstance(self.gpu_share, str):

@@ -105,6 +105,7 @@ class DataLoaderOptions(TypedDict, total=False):
     shuffle: bool
     drop_last: bool
     prefetch: int | tuple[int, int] | Literal["auto"]
+    prefetch_memory: int | None
     cache: Literal["auto"] | None
     seed: int | None
     rank: int

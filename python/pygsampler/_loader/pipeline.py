@@ -15,15 +15,18 @@ from pygsampler._batch.minibatch import as_torch
 from pygsampler._engine.library import get_num_threads
 from pygsampler._loader.cuda_events import CudaEvents
 from pygsampler._loader.prefetch import prefetch_groups, prefetch_in_order
+from pygsampler._loader.prefetch_tuner import WORKING_BYTES, BudgetTuner
 from pygsampler._loader.read_ahead import ReadAhead
 from pygsampler._loader.static_layouts import timed_of
 from pygsampler._loader.stream import MOST_ON_GPU
 from pygsampler._loader.trace import MOST as MOST_TRACED
 from pygsampler._sampling.pending import PendingBatch, PendingGroup
+from pygsampler._sampling.torch_group import TorchLauncher
 
 if TYPE_CHECKING:
     from pygsampler._loader.epoch_state import EpochRun
     from pygsampler._loader.feature_fetcher import FeatureFetcher
+    from pygsampler._loader.prefetch_tuner import EpochTuner
     from pygsampler._loader.seed_source import EpochDraws, SeedSource
     from pygsampler._loader.static_epochs import StaticEpochs, StaticPlan
     from pygsampler._loader.stats import EpochStats
@@ -96,14 +99,17 @@ def _on_cpu(
         return fetcher.start(batch, threads)
 
     steady = sampler._changes
-    tuner = None
-    if run.tuner is not None and run.prefetch and not steady:
+    tuner: EpochTuner | BudgetTuner | None = None
+    depth = run.prefetch
+    if run.tuner is not None and depth and not steady:
         assert run.stats is not None
         tuner = run.tuner.begin(run.stats)
+    elif run.budget is not None and depth:
+        tuner, depth = BudgetTuner(run.budget, depth), 1
     batches = prefetch_in_order(
         submit,
         run.shard.steps,
-        run.prefetch,
+        depth,
         fetch if fetcher else None,
         low=run.low,
         steady=steady,
@@ -145,9 +151,13 @@ def _on_gpu(
     if run.share_tuner is not None and run.gpu_share is not None:
         run.share_tuner.finish(index, run.stats.batches, run.gpu_share)
     if run.tuner is not None and not sampler._changes:
-        counts = graph.num_nodes
-        num_nodes = sum(counts.values()) if isinstance(counts, Mapping) else counts
-        run.tuner.finish_on_gpu(run.stats, num_nodes, index)
+        run.tuner.finish_on_gpu(run.stats, _num_nodes(graph), index)
+
+
+def _num_nodes(graph: Any) -> int:
+    """Returns the number of nodes of all types."""
+    counts = graph.num_nodes
+    return sum(counts.values()) if isinstance(counts, Mapping) else counts
 
 
 def _hand(draws: EpochDraws, reader: ReadAhead | None) -> Callable[[Any], Any]:
@@ -239,6 +249,16 @@ def _submitted(
         start = sampler.group_launcher(graph, epoch=run.epoch, form="torch")
     upcoming = None if reader is None else reader.upcoming
     told: dict[str, Any] = {"steady": sampler._changes, "meter": stats, "upcoming": upcoming}
+    if run.budget is not None and depth:
+        if isinstance(start, TorchLauncher):
+            # One more is in the hands of the loop.
+            fit = start.concurrency(run.shard.shards.batch_size, depth + 1, run.budget)
+            depth = min(depth, max(fit - 1, 1))
+            size = max(depth // 2, 1)
+        else:
+            working = WORKING_BYTES * _num_nodes(graph)
+            tuner = BudgetTuner(run.budget, depth, working)
+            return prefetch_in_order(submit, steps, 1, tuner=tuner, **told)
     if start is None:
         return prefetch_in_order(submit, steps, depth, low=low, **told)
 

@@ -17,7 +17,7 @@ from pygsampler._loader.trace import GATHERING, SAMPLING
 from pygsampler._sampling.pending import PendingBatch, PendingGroup
 
 if TYPE_CHECKING:
-    from pygsampler._loader.prefetch_tuner import EpochTuner
+    from pygsampler._loader.prefetch_tuner import BudgetTuner, EpochTuner
 
 __all__ = ["Upcoming", "close_at_exit", "prefetch_groups", "prefetch_in_order"]
 
@@ -54,7 +54,7 @@ def prefetch_in_order(
     low: int | None = None,
     steady: bool = False,
     meter: EpochStats | None = None,
-    tuner: EpochTuner | None = None,
+    tuner: EpochTuner | BudgetTuner | None = None,
     upcoming: Upcoming[Any] | None = None,
 ) -> Generator[Any, None, None]:
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.

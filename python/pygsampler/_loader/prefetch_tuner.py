@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from pygsampler._batch.minibatch import result_bytes
 from pygsampler._engine.library import get_num_threads
 from pygsampler._engine.memory import free_memory
 from pygsampler._loader.trace import TracedJob
+from pygsampler._sampling.pending import MappedJob
 
 if TYPE_CHECKING:
     from pygsampler._loader.prefetch_control import PrefetchController
     from pygsampler._loader.stats import EpochStats
 
-__all__ = ["AUTO", "EpochTuner", "Measurement", "PrefetchTuner", "choose_depth"]
+__all__ = ["AUTO", "BudgetTuner", "EpochTuner", "Measurement", "PrefetchTuner", "choose_depth"]
 
 AUTO = "auto"
 # The depth before anything is measured, which is the default of `prefetch`.
@@ -38,6 +40,8 @@ LEAST = 4
 ALL_MEASURED = 64
 # Bytes of an edge in a batch: ids of its source and of itself, and at most one new node.
 EDGE_BYTES = 24
+# Each batch in flight on a GPU has up to so many bytes of working memory for each node.
+WORKING_BYTES = 12
 
 
 class Measurement(NamedTuple):
@@ -47,7 +51,7 @@ class Measurement(NamedTuple):
     ``step`` how many the loop takes for a batch without waiting for it, and ``waiting`` the part of
     the time that the loop waits. ``idle`` cores are those that the loop leaves; ``stages`` is 2
     where features are read after sampling, else 1; ``size`` is of a batch and ``free`` of the
-    memory, in bytes.
+    memory, in bytes; with a ``budget`` batches ahead take at most so many.
     """
 
     epoch: int
@@ -59,6 +63,7 @@ class Measurement(NamedTuple):
     stages: int
     size: int
     free: int
+    budget: int | None = None
 
 
 def choose_depth(measured: Measurement, depth: int, most: int) -> tuple[int, str]:
@@ -96,8 +101,11 @@ def choose_depth_on_gpu(measured: Measurement, depth: int) -> tuple[int, str]:
 
 
 def _within_memory(wanted: int, bound: str, measured: Measurement) -> tuple[int, str]:
+    most = int(MEMORY_SHARE * measured.free)
+    if measured.budget is not None:
+        most = measured.budget
     # One more is in the hands of the loop.
-    room = int(MEMORY_SHARE * measured.free) // max(measured.size, 1) - 1
+    room = most // max(measured.size, 1) - 1
     return (max(room, 1), "memory") if room < wanted else (wanted, bound)
 
 
@@ -116,13 +124,14 @@ class PrefetchTuner:
     """The depth that a loader's epochs begin with, and the figures that it was chosen by.
 
     Epochs change it while they go on, on the CPU, or when they end, on a GPU. Copies and pickles
-    keep it.
+    keep it. With a ``budget`` of bytes they begin with one batch ahead, until one is measured.
     """
 
-    __slots__ = ("bound", "depth", "measured")
+    __slots__ = ("bound", "budget", "depth", "measured")
 
-    def __init__(self) -> None:
-        self.depth = INITIAL
+    def __init__(self, budget: int | None = None) -> None:
+        self.budget = budget
+        self.depth = INITIAL if budget is None else 1
         self.bound = ""
         self.measured: Measurement | None = None
 
@@ -141,12 +150,12 @@ class PrefetchTuner:
         count, waiting = stats["batches"], stats["waiting_share"]
         if count < FIRST:
             return
-        # Each batch in flight has up to 12 bytes of working memory for each node.
-        size = batch_bytes(stats) + 12 * num_nodes
+        size = batch_bytes(stats) + WORKING_BYTES * num_nodes
         used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         free = torch.cuda.mem_get_info(index)[0] if used else free_memory()
         step = stats["seconds"] * (1 - waiting) / count
-        self.measured = Measurement(meter.epoch, count, None, step, waiting, 0.0, 1, size, free)
+        figures = None, step, waiting, 0.0, 1, size, free, self.budget
+        self.measured = Measurement(meter.epoch, count, *figures)
         self.depth, self.bound = choose_depth_on_gpu(self.measured, self.depth)
 
 
@@ -218,6 +227,7 @@ class EpochTuner:
             stages=max(len(self._work), 1),
             size=batch_bytes(stats),
             free=free_memory(),
+            budget=tuner.budget,
         )
         depth, tuner.bound = choose_depth(measured, pacer.high, self.most)
         tuner.depth = depth = min(depth, self.most)
@@ -228,3 +238,35 @@ class EpochTuner:
         if not self._work or not all(jobs for _, jobs in self._work):
             return None
         return sum(seconds / jobs for seconds, jobs in self._work)
+
+
+class BudgetTuner:
+    """Keeps as many batches ahead as a budget of bytes has room for, by the largest one so far.
+
+    One more is in the hands of the loop, and one is ahead in any case. Sizes are looked at after
+    1, 2, 4, ... batches: in the same steps of each run.
+    """
+
+    __slots__ = ("_budget", "_largest", "_working", "most", "next")
+
+    def __init__(self, budget: int, depth: int, working: int = 0) -> None:
+        """Takes the most that are ahead, and the bytes that a batch works in."""
+        self._budget, self._working = budget, working
+        self._largest = 0
+        self.most = depth
+        self.next = 0
+
+    def measured(self, submit: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns ``submit``, of whose results the sizes are noted."""
+        return lambda *arguments: MappedJob(submit(*arguments), self._note)
+
+    def _note(self, batch: Any) -> Any:
+        self._largest = max(self._largest, result_bytes(batch))
+        return batch
+
+    def step(self, pacer: PrefetchController) -> None:
+        """Has ``pacer`` keep as many as there is room for."""
+        self.next = max(2 * self.next, 1)
+        size = self._largest + self._working
+        if self._largest:
+            pacer.resize(min(self.most, max(self._budget // size - 1, 1)))

@@ -239,22 +239,32 @@ class BatchFailed(Exception):
 
 
 def sample_many(
-    graph: Any, sampler: EngineSampler, seeds: Sequence[Any], epoch: int, batch: int
+    graph: Any,
+    sampler: EngineSampler,
+    seeds: Sequence[Any],
+    epoch: int,
+    batch: int,
+    budget: int | None,
 ) -> list[Any]:
-    """A batch for each of several sets of seeds, as many to a launch as there is memory for."""
+    """A batch for each of several sets of seeds, as many to a launch as there is memory for.
+
+    With a ``budget`` those on their way take at most so many bytes.
+    """
     handle, device = graph._handle(), graph._device
     stream = devices.current_stream(device)
     size = min(max((len(seeds) + 1) // 2, _LEAST_AT_ONCE), _MOST_AT_ONCE)
     flights = min(size * _LAUNCHES, len(seeds))
-    fit = call("DeviceConcurrency", handle, sampler._handle(), _longest(seeds), flights)
+    about = handle, sampler._handle(), _longest(seeds), flights
+    fit = call("DeviceConcurrency", *about, budget or 0)
     if fit < flights:
         size = max(fit // _LAUNCHES, 1)
+    launches = _LAUNCHES if budget is None else min(_LAUNCHES, fit)
     batches: list[Any] = []
     starts = deque(range(0, len(seeds), size))
     flying: deque[DeviceLaunch | SeparateLaunches] = deque()
     try:
         while starts or flying:
-            while starts and len(flying) < _LAUNCHES:
+            while starts and len(flying) < launches:
                 start = starts.popleft()
                 views = _views(seeds, start, start + size, device)
                 alike = all(ids.stream is None or ids.stream == stream for ids in views)

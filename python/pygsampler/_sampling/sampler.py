@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
+from pygsampler._batch.minibatch import result_bytes
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph, is_heterogeneous, is_homogeneous
 from pygsampler._sampling.batch_counter import BatchCounter
@@ -46,6 +47,10 @@ class Sampler(ABC, Generic[T_co]):
 
     # Whether it samples graphs with types, too.
     _takes_types: ClassVar[bool] = False
+    # True of a program over relations of a heterogeneous graph.
+    _names_relations: ClassVar[bool] = False
+    # The node arrays that are read as rows of values, of those in ``array_names``.
+    _row_names: tuple[str, ...] = ()
     edge_values: ClassVar[str] = "edge_weights"
     """What DGL's blocks have a sampler's values of edges as, in ``edata``."""
 
@@ -288,11 +293,13 @@ class Sampler(ABC, Generic[T_co]):
         *,
         epoch: int | None = None,
         batch: int | None = None,
+        memory: int | None = None,
     ) -> list[T_co]:
         """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
 
         Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch and two
         launches, fewer where so many would take more than half of the memory that is free there.
+        They are gSampler's super-batches (Gong et al., SOSP 2023, section 4.4).
 
         Parameters
         ----------
@@ -302,6 +309,11 @@ class Sampler(ABC, Generic[T_co]):
         epoch, batch : int, optional
             As those of ``sample``; ``batch`` is the number of the first, and the others have those
             after it.
+        memory : int, optional
+            The bytes, at least 1, that batches may take while they are being sampled: as many run
+            at once as fit, one at least. On a GPU a batch counts with all that it works in, as the
+            engine expects it; on the CPU by the largest one so far, after the first, which runs
+            alone. Batches that are sampled already are not counted. Batches do not depend on it.
 
         Returns
         -------
@@ -318,26 +330,42 @@ class Sampler(ABC, Generic[T_co]):
             raise TypeError(f"seeds: expected several arrays of ids, got {describe(seeds)}")
         many = list(seeds)
         epoch = self._numbers.chosen_epoch(epoch)
+        if memory is not None:
+            memory = integer(memory, "memory", 1)
         if not many:
             return []
-        return self._many(graph, many, epoch, self._numbers.chosen_batch(batch, len(many)))
+        first = self._numbers.chosen_batch(batch, len(many))
+        return self._many(graph, many, epoch, first, memory)
 
-    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[T_co]:
+    def _many(
+        self, graph: Any, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[T_co]:
         jobs: list[PendingBatch[T_co]] = []
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = int(len(many) > 1)
         batches: list[T_co] = []
+        # The most that are on their way at a time, and the bytes of the largest batch so far.
+        most, largest, place = len(many) if memory is None else 1, 1, 0
         try:
-            for i, ids in enumerate(many, batch):
-                job = self.launch(
-                    graph, ids, epoch=epoch, batch=i, threads=threads, asynchronous=True
-                )
-                jobs.append(job)
-            for job in jobs:
-                batches.append(job.result())
+            while len(batches) < len(many):
+                while len(jobs) < min(len(batches) + most, len(many)):
+                    place = len(jobs)
+                    job = self.launch(
+                        graph,
+                        many[place],
+                        epoch=epoch,
+                        batch=batch + place,
+                        threads=threads,
+                        asynchronous=True,
+                    )
+                    jobs.append(job)
+                place = len(batches)
+                batches.append(jobs[place].result())
+                if memory is not None:
+                    largest = max(largest, result_bytes(batches[-1]))
+                    most = max(memory // largest, 1)
             return batches
         except (TypeError, ValueError, IndexError) as error:
-            place = len(jobs) if len(jobs) < len(many) else len(batches)
             raise with_set_index(error, place) from None
         finally:
             # After an error, those that are still on their way.

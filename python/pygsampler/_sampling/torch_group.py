@@ -53,6 +53,12 @@ class TorchLauncher:
         # Which kinds of edges its batches were asked for.
         self._asked: set[int] = set()
 
+    def concurrency(self, num_seeds: int, most: int, budget: int) -> int:
+        """Returns how many batches of so many seeds, at most ``most``, a budget has room for."""
+        handles = self._graph._handle(), self._sampler._handle()
+        fit: int = call("DeviceConcurrency", *handles, num_seeds, most, budget)
+        return fit
+
     def __call__(self, seeds: Sequence[Any], batches: Sequence[int]) -> TorchGroup:
         """Puts the batches into streams of the engine's."""
         device = self._graph._device

@@ -222,11 +222,13 @@ def weighted_graph(g: Any, graph: Graph, kind: str, name: str) -> Graph:
     return placed
 
 
-def graph_with_arrays(g: Any, graph: Graph, edges: Sequence[str], nodes: Sequence[str]) -> Graph:
+def graph_with_arrays(
+    g: Any, graph: Graph, edges: Sequence[str], nodes: Sequence[str], row_names: Sequence[str]
+) -> Graph:
     """``graph``, made of ``g`` by ``graph_of``, with the arrays that a program reads.
 
-    They are those of these names in ``g.edata`` and ``g.ndata``, of one value a row, and are looked
-    at anew where one is another tensor or was written to.
+    They are those of these names in ``g.edata`` and ``g.ndata``, of one value a row unless they are
+    among ``row_names``, and are looked at anew where one is another tensor or was written to.
 
     Raises ``ValueError`` for an array that ``g`` does not have, ``NotImplementedError`` on a GPU.
     """
@@ -245,7 +247,9 @@ def graph_with_arrays(g: Any, graph: Graph, edges: Sequence[str], nodes: Sequenc
         found: dict[str, dict[str, torch.Tensor]] = {"edata": {}, "ndata": {}}
         for where, name, data in parts:
             values = data[name].detach().cpu()
-            found[where][name] = values.reshape(len(values)).contiguous()
+            if where == "edata" or name not in row_names:
+                values = values.reshape(len(values))
+            found[where][name] = values.contiguous()
         return host.with_data(found["edata"], found["ndata"])
 
     about = ("reads", *edges, "", *nodes)

@@ -29,8 +29,6 @@ from pygsampler.dgl.graph import check_place
 from pygsampler.dgl.id_range import id_range
 from pygsampler.dgl.options import as_ids
 from pygsampler.dgl.sort_check import UnsortedWitness, find_unsorted
-from pygsampler.samplers import neighbor
-from pygsampler.samplers.labor import LaborSampler
 
 if TYPE_CHECKING:
     from pygsampler._batch.block import Block
@@ -107,13 +105,18 @@ def _complete(device: torch.device) -> torch.device:
 
 
 def sample_hetero(
-    sampler: neighbor.PGSampler | LaborSampler,
+    sampler: Any,
     identity: BatchNumber,
     g: Any,
     seed_nodes: Any,
     exclude_eids: Any,
+    values: str | None = None,
 ) -> tuple[Any, Any, list[Any]]:
-    """``(input_nodes, output_nodes, blocks)`` of a heterograph, where its seeds are."""
+    """``(input_nodes, output_nodes, blocks)`` of a heterograph, where its seeds are.
+
+    The sampler is a ``PGSampler``, a ``LaborSampler`` or a program over relations. Edges have their
+    values as ``values``, by default as the sampler calls them.
+    """
     seeds = seeds_of_types(g, seed_nodes)
     place = place_of(g, seeds)
     exclude = {} if exclude_eids is None else _excluded(g, exclude_eids)
@@ -123,16 +126,21 @@ def sample_hetero(
     epoch, batch = identity.number(
         torch.cat([ids.cpu().long() for ids in seeds.values()]), (b"types", others)
     )
-    by = "prob" if sampler.prob is not None else "mask"
-    name = sampler.prob or sampler.mask
+    by, name = sampler.edge_array or ("mask", None)
     if name is not None and not any(name in g.edges[kind].data for kind in g.canonical_etypes):
         raise ValueError(
             f"{by}: expected the name of an array of some edge type of g, got {name!r}; {by}=None "
             "samples uniformly"
         )
-    graph = graph_of_types(g, name, place)
+    if sampler._names_relations:
+        edges, nodes = sampler.array_names
+        reads = _Reads(edges, nodes, sampler._row_names, True)
+        # Edges of other relations are not sampled.
+        exclude = {kind: ids for kind, ids in exclude.items() if kind in sampler.relations}
+    else:
+        reads = _Reads(() if name is None else (name,))
     job = sampler.launch(
-        graph,
+        graph_of_types(g, reads, place),
         {kind: ids for kind, ids in seeds.items() if len(ids)},
         epoch=epoch,
         batch=batch,
@@ -140,7 +148,7 @@ def sample_hetero(
         threads=worker_threads(),
     )
     made: Any = job.result()
-    sources, blocks = _blocks(g, made, seeds)
+    sources, blocks = _blocks(g, made, seeds, values or sampler.edge_values, reads.is_program)
     input_nodes = sources if len(g.ntypes) > 1 else next(iter(sources.values()))
     return input_nodes, seed_nodes, blocks
 
@@ -221,10 +229,23 @@ def _excluded(g: Any, given: Any) -> dict[Any, torch.Tensor]:
     return made
 
 
+class _Reads(NamedTuple):
+    """Names of arrays of edges and of nodes, of which ``rows`` have a row for each node.
+
+    ``is_program`` says who reads them.
+    """
+
+    edges: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    is_program: bool = False
+
+
 class _CachedHeteroGraph(NamedTuple):
     """The graph of a heterograph's index, and of arrays as they were."""
 
     of: weakref.ref[Any]
+    # By the type and the name.
     arrays: dict[Any, torch.Tensor]
     versions: tuple[int, ...]
     graph: Graph
@@ -244,18 +265,18 @@ class _CachedHeteroGraph(NamedTuple):
         )
 
 
-_graphs: dict[tuple[int, str | None], _CachedHeteroGraph] = {}
-"""By the id of DGL's graph index, which nothing changes in place, and what draws."""
+_graphs: dict[tuple[int, _Reads], _CachedHeteroGraph] = {}
+"""By the id of DGL's graph index, which nothing changes in place, and what is read."""
 
 
-def graph_of_types(g: Any, drawn_by: str | None, place: torch.device | None = None) -> Graph:
-    """``g`` with the edge arrays of that name, on the CPU or there; kept as long as neither
-    changes.
+def graph_of_types(g: Any, reads: _Reads, place: torch.device | None = None) -> Graph:
+    """``g`` with the arrays of those names, where types have them, on the CPU or there; kept as
+    long as neither changes.
 
     Of a ``g`` on a GPU the CSCs are copied to the host, and from there to the GPU: weights are made
     into tables, and edges to leave out are found, on the host.
     """
-    taken = _taken(g, drawn_by)
+    taken = _taken(g, reads)
     if place is None or place.type == "cpu":
         return taken.graph
     key = str(place), g.device.type == "cpu"
@@ -266,14 +287,12 @@ def graph_of_types(g: Any, drawn_by: str | None, place: torch.device | None = No
     return there
 
 
-def _taken(g: Any, drawn_by: str | None) -> _CachedHeteroGraph:
-    arrays = {
-        kind: g.edges[kind].data[drawn_by]
-        for kind in g.canonical_etypes
-        if drawn_by is not None and drawn_by in g.edges[kind].data
-    }
+def _taken(g: Any, reads: _Reads) -> _CachedHeteroGraph:
+    of_edges = _present(g.edges, g.canonical_etypes, reads.edges)
+    of_nodes = _present(g.nodes, g.ntypes, reads.nodes)
+    arrays = of_edges | of_nodes
     index = g._graph
-    key = id(index), drawn_by
+    key = id(index), reads
     known = _graphs.get(key)
     if known is not None and known.fits(index, arrays):
         return known
@@ -282,12 +301,33 @@ def _taken(g: Any, drawn_by: str | None) -> _CachedHeteroGraph:
     made = HeteroGraph(
         rows,
         {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
-        edge_data={kind: {str(drawn_by): _flat(array)} for kind, array in arrays.items()},
+        edge_data=_arrays_by_type(of_edges, ()),
+        node_data=_arrays_by_type(of_nodes, reads.rows),
     )
     end = weakref.ref(index, lambda _: _forget(key))
     descents = [descent for descent in found if descent is not None]
     _graphs[key] = _CachedHeteroGraph(end, arrays, _versions(arrays), made, descents, {})
     return _graphs[key]
+
+
+def _present(views: Any, kinds: Sequence[Any], names: Sequence[str]) -> dict[Any, torch.Tensor]:
+    """Returns the arrays of these names that types have, by the type and the name."""
+    if not names:
+        return {}
+    data = {kind: views[kind].data for kind in kinds}
+    return {(kind, name): of[name] for kind, of in data.items() for name in names if name in of}
+
+
+def _arrays_by_type(
+    arrays: dict[Any, torch.Tensor], row_names: Sequence[str]
+) -> dict[Any, dict[str, torch.Tensor]]:
+    """Returns arrays of some types by their names, of values or, in ``row_names``, of rows."""
+    result: dict[Any, dict[str, torch.Tensor]] = {}
+    for (kind, name), array in arrays.items():
+        values = array.detach()
+        values = values.cpu().contiguous() if name in row_names else _flat(values)
+        result.setdefault(kind, {})[name] = values
+    return result
 
 
 def _versions(arrays: dict[Any, torch.Tensor]) -> tuple[int, ...]:
@@ -311,14 +351,22 @@ def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
     return (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
 
 
-def _blocks(g: Any, batch: MiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
-    """The nodes of each type that the outermost hop needs, and DGL's blocks."""
+def _blocks(
+    g: Any, batch: MiniBatch, seeds: Ids, values_as: str, has_others: bool
+) -> tuple[Ids, list[Any]]:
+    """The nodes of each type that the outermost hop needs, and DGL's blocks.
+
+    Values of edges are called ``values_as``, and those that have names of their own have these. It
+    ``has_others`` where the last block may have destinations that are no seeds.
+    """
     ntypes, etypes = tuple(g.ntypes), tuple(g.canonical_etypes)
     source = batch._source
     places = {kind: place for place, kind in enumerate(source.schema.node_types)}
     counts = {kind: source.node_counts(places[kind]) for kind in ntypes}
     nodes = {kind: batch.input_nodes[kind].torch() for kind in ntypes}
     distinct = {kind: counts[kind][0] for kind in ntypes}
+    if has_others:
+        distinct = {kind: len(torch.unique(of)) for kind, of in seeds.items()}
     repeated = {kind for kind in ntypes if len(seeds[kind]) != distinct[kind]}
     row_of = {kind: batch.output_index[kind].torch().long() for kind in repeated}
     ids = {
@@ -332,15 +380,17 @@ def _blocks(g: Any, batch: MiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
     for hop, relations in enumerate(batch.blocks):
         reached = len(batch.blocks) - hop
         ends = {kind: (counts[kind][reached - 1], counts[kind][reached]) for kind in ntypes}
-        csc, edge_ids, weights = [], [], {}
+        csc, edge_ids = [], []
+        weights: dict[Any, dict[str, torch.Tensor]] = {}
         for kind in etypes:
             block, (src, _, dst) = relations[kind], kind
             if on_host:
                 edges = from_dlpack(source.capsule(block._place, "edge_ids"))
             else:
                 edges = block.edge_ids.torch()
-            values = block.edge_weights
-            factors = None if values is None else values.torch()
+            factors = {name: of.torch() for name, of in block.edge_values.items()}
+            if block.edge_weights is not None:
+                factors[values_as] = block.edge_weights.torch()
             if repeated.isdisjoint((src, dst)):
                 csc.append((_ndarray(block, "indptr"), _ndarray(block, "indices")))
             else:
@@ -349,14 +399,13 @@ def _blocks(g: Any, batch: MiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
                     rows = rows_with_repeats(row_of[dst], distinct[dst], ends[dst][0])
                     indptr, chosen = select_rows(indptr, rows)
                     indices, edges = indices[chosen], edges[chosen]
-                    factors = None if factors is None else factors[chosen]
+                    factors = {name: of[chosen] for name, of in factors.items()}
                 if src in repeated:
                     place = index_with_repeats(row_of[src], distinct[src], ends[src][1])
                     indices = place[indices.long()].to(indptr.dtype)
                 csc.append((to_dgl_nd(indptr), to_dgl_nd(indices)))
             edge_ids.append(edges.to(g.idtype))
-            if factors is not None:
-                weights[kind] = factors
+            weights[kind] = factors
         more = {kind: len(seeds[kind]) - distinct[kind] for kind in ntypes}
         num_dst = {kind: ends[kind][0] + more[kind] for kind in ntypes}
         num_src = {kind: ends[kind][1] + more[kind] for kind in ntypes}
@@ -376,7 +425,7 @@ def _blocks(g: Any, batch: MiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
         index = _index(ntypes, etypes, csc, num_edges, num_src, num_dst, like)
         block = block_from_types(index, ntypes, etypes, of_nodes, of_edges)
         for kind, factors in weights.items():
-            block.edges[kind].data["edge_weights"] = factors
+            block.edges[kind].data.update(factors)
         made.append(block)
     assert outermost is not None
     return outermost, made

@@ -62,6 +62,10 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     stand in their order, and are the output nodes as well. Where each seed has a subgraph of its
     own (``samplers.shadow_disjoint``), ``ndata["subgraph_ids"]`` has the place of each node's seed.
 
+    A program over relations takes a heterograph, with seeds as a dict of node types to ids, and
+    gives blocks of all of its types, and the values of their edges. Arrays that it reads are those
+    of these names in ``g.edges[etype].data`` and ``g.nodes[ntype].data``.
+
     Vectors and dense rows that a program returns by name are in ``subgraph.ndata`` where they are
     of its nodes or of all of the graph's, and in ``blocks[-1].dstdata`` where they are of the
     seeds or of all. Others, and lists, are not handed on.
@@ -172,6 +176,9 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         CudaError
             When the GPU fails.
         """
+        # A subclass that samples itself has none.
+        if getattr(self._sampler, "_names_relations", False):
+            return self._of_relations(g, seed_nodes, exclude_eids)
         check_graph(g)
         given = _only(seed_nodes, "seed_nodes")
         seeds = as_ids(given, "seed_nodes")
@@ -192,7 +199,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         if drawn_by is not None:
             graph = weighted_graph(g, graph, *drawn_by)
         elif edges or nodes:
-            graph = graph_with_arrays(g, graph, edges, nodes)
+            graph = graph_with_arrays(g, graph, edges, nodes, sampler._row_names)
         elif exclude is not None:
             places = edge_places(g, graph)
             if places is not None:
@@ -208,6 +215,17 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         blocks = [make_block(g, hop, values) for hop in hops]
         self._put_beside(g, blocks[-1], sampled)
         return batch_to((hops[0].src, seed_nodes, blocks), self.output_device)
+
+    def _of_relations(self, g: Any, seed_nodes: Any, exclude_eids: Any) -> tuple[Any, Any, Any]:
+        """Samples the blocks of a program over relations of a heterograph."""
+        sampler: Any = self._current()
+        if sampler._program.result_kind == "subgraph":
+            raise NotImplementedError(
+                "sampler: expected a program over relations that returns blocks, got one of a "
+                "subgraph; batch.to_dgl() of pygsampler.torch.DataLoader makes a block of it"
+            )
+        about = g, seed_nodes, exclude_eids, self._values_as
+        return batch_to(sample_hetero(sampler, self._identity, *about), self.output_device)
 
     def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
         """Puts a program's results for nodes on the destinations of the last block."""

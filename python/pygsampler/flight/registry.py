@@ -37,11 +37,17 @@ SERVED = (
 
 def plan_entry(sampler: Any) -> tuple[Plan, tuple[Any, ...], bool]:
     """The plan of a sampler, the types of edges that its metapath has, and whether its window was
-    of timedelta64; TypeError for others."""
+    of timedelta64; TypeError for others, ValueError for a program with a tensor of all nodes."""
     if type(sampler) not in SERVED:
         raise TypeError(
             "sampler: expected a plan, or one of the package's samplers that the engine runs, got "
             f"{describe(sampler)}"
+        )
+    own = sampler._node_inputs.contents if isinstance(sampler, Program) else {}
+    if own:
+        raise ValueError(
+            f"sampler: expected a program that a plan describes, got one with a row for each node "
+            f"in {', '.join(own)}; put them on the nodes of the server's graph, as ndata"
         )
     rule = getattr(sampler, "temporal", None)
     spans = rule is not None and datetime_kind(rule.window) == "m"

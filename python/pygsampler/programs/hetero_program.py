@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._batch.split_by_type import split_by_type
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph, is_heterogeneous
@@ -16,6 +16,8 @@ from pygsampler.programs._language.reports import Explanation
 from pygsampler.programs.program_sampler import ProgramSamplerWithInputs
 
 if TYPE_CHECKING:
+    import torch
+
     from pygsampler._graph.homogeneous import HomogeneousView
     from pygsampler._graph.schema import EdgeType
 
@@ -43,6 +45,8 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
     """
 
     _takes_types = True
+    _names_relations = True
+    edge_values = "w"
 
     def __init__(self, program: Any, relations: Sequence[EdgeType], lists: Sequence[str]) -> None:
         # The program is one of the joined graph.
@@ -67,6 +71,15 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
         return "blocks" if kind == "subgraph" else kind
 
     @property
+    def array_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge and of the node arrays that the program reads, of its relations."""
+        edges, nodes = self._program.array_names
+        return (
+            tuple(name for name in edges if name != TYPE),
+            tuple(name for name in nodes if name != TYPE),
+        )
+
+    @property
     def relations(self) -> tuple[EdgeType, ...]:
         """The relations that the program names, in order."""
         return self._relations
@@ -81,12 +94,12 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
             if kind not in graph.edge_types:
                 known = ", ".join(map(str, graph.edge_types))
                 raise ValueError(f"{self.name}: expected relations among {known}, got {kind}")
-        edges, nodes = self._program.array_names
+        edges, nodes = self.array_names
         return graph._joint(
             self._relations,
             self._relations[0][0],
-            tuple(sorted({*edges} - {TYPE})),
-            tuple(sorted({*nodes, *self._program._reads.rows} - {TYPE})),
+            tuple(sorted(edges)),
+            tuple(sorted(nodes)),
         )
 
     def _graph(self, graph: Any) -> Any:
@@ -95,6 +108,61 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
     def _given(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
         joint = self._joint(graph)
         return joint.graph, homogeneous_ids(seeds, graph, joint)
+
+    def _excluded(self, graph: Any, joint: HomogeneousView, exclude: Any) -> Any:
+        """Returns the ids of excluded edges in the homogeneous view; None without any."""
+        if exclude is None:
+            return None
+        counts = {kind: graph[kind]._relation._rows()[0].number for kind in joint.edges}
+        of_types = check_by_type(exclude, "exclude", joint.edges, "the program")
+        return ids_in_homogeneous(of_types, "exclude", joint.edges, counts, "int64", graph._device)
+
+    def recompute(
+        self,
+        graph: Any,
+        batch: Any,
+        tensors: Mapping[str, torch.Tensor],
+        *,
+        exclude: Any = None,
+    ) -> tuple[list[dict[EdgeType, dict[str, torch.Tensor]]], dict[str, torch.Tensor]]:
+        """Computes the values of a batch once more, by torch, as ``Program.recompute`` does.
+
+        Parameters
+        ----------
+        graph, batch, tensors
+            As for ``Program.recompute``.
+        exclude : mapping of relations to int32 or int64, shape [K], optional
+            The edges that the batch left out.
+
+        Returns
+        -------
+        edge_data : list of dict of edge types to dict of str to torch.Tensor
+            For each block and relation of the program the values of its edges by name, ``"w"``
+            too, shape [num_edges].
+        extra : dict of str to torch.Tensor
+            Vectors and dense rows, as ``batch.extra`` has them; no lists.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As ``Program.recompute``.
+        """
+        from pygsampler.programs.recomputed import homogeneous_batch
+
+        joint = self._joint(graph)
+        given = homogeneous_batch(as_torch(batch), joint)
+        without = self._excluded(graph, joint, exclude)
+        edge_data, extra = self._program.recompute(joint.graph, given, tensors, exclude=without)
+        by_type: list[dict[EdgeType, dict[str, torch.Tensor]]] = []
+        for values, counts in zip(edge_data, given.counts, strict=True):
+            parts = {name: of.split(counts) for name, of in values.items()}
+            by_type.append(
+                {
+                    kind: {name: of[place] for name, of in parts.items()}
+                    for place, kind in enumerate(joint.edges)
+                }
+            )
+        return by_type, extra
 
     def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """Explains the relations put together, as ``Program.explain`` does.
@@ -119,13 +187,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
     ) -> PendingBatch[MiniBatch]:
         """Starts a batch as ``Sampler.launch`` does; ``exclude`` maps relations to ids."""
         joint = self._joint(graph)
-        without = None
-        if exclude is not None:
-            counts = {kind: graph[kind]._relation._rows()[0].number for kind in joint.edges}
-            without = check_by_type(exclude, "exclude", joint.edges, "the program")
-            without = ids_in_homogeneous(
-                without, "exclude", joint.edges, counts, "int64", graph._device
-            )
+        without = self._excluded(graph, joint, exclude)
         job = self._program.launch(
             joint.graph,
             homogeneous_ids(seeds, graph, joint),

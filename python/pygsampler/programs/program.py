@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from textwrap import indent
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch.edge_values import EdgeValueName
-from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._batch.subgraph import Subgraph
 from pygsampler._batch.torch_sources import TensorSource
 from pygsampler._engine import library
@@ -34,7 +35,7 @@ from pygsampler.programs._language.expressions import (
     NodeList,
 )
 from pygsampler.programs._language.graph_matrix import GraphMatrix
-from pygsampler.programs._language.inputs import InputContent
+from pygsampler.programs._language.inputs import InputContent, input_of
 from pygsampler.programs._language.outputs import output_line
 from pygsampler.programs._language.reports import Explanation, Profile
 from pygsampler.programs._language.text import arrays, extras, nodes_follow_seeds, operator_arrays
@@ -45,6 +46,7 @@ from pygsampler.programs._language.trace import (
     source_location,
 )
 from pygsampler.programs.hetero_program import HeteroProgram
+from pygsampler.programs.node_inputs import NodeInputs
 from pygsampler.programs.walk_program import WalkProgram
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ def __dir__() -> list[str]:
 
 # Options of the sampler, which no program has as arguments.
 _OWN = ("passes", "seed", "weight")
+# Operators that have an input by its name.
+_TAKES_INPUT = ("project", "item")
 # Passes that choose where edges and values are stored, and who makes them.
 _LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "vector_map", "recognise")
 # Layouts that are the other ones than usual, whatever they cost by the model: of the CPU's engine,
@@ -225,10 +229,14 @@ class ProgramFunction:
             trace, last, lists = self._traced(weight, fixed, tensors, relations)
         lines = [*trace.lines, last]
         fields: dict[str, Any] = {"code": lines, "weight": weight, "passes": list(passes)}
-        if any(line.split(" ")[2] in ("project", "item") for line in trace.lines):
-            fields["inputs"] = inputs.input_texts(tensors)
+        of_nodes = {key: tensors[key] for key in inputs.of_nodes(trace.nodes) if key in tensors}
+        weights = {attributes["name"] for op, _, attributes in trace.nodes if op in _TAKES_INPUT}
+        if weights:
+            # What is read by no operator stays an input, too.
+            rest = {key: of for key, of in tensors.items() if key in weights or key not in of_nodes}
+            fields["inputs"] = inputs.input_texts(rest)
         try:
-            sampler = Program(fields, seed, name, fixed)
+            sampler = Program(fields, seed, name, fixed, NodeInputs(of_nodes, name))
         except (TypeError, ValueError) as error:
             raise trace.located(error) from None
         if trace.steps is not None:
@@ -295,17 +303,24 @@ class Program(EngineSampler, Sampler[Any]):
         "_extras",
         "_name",
         "_names",
+        "_node_inputs",
         "_numbers",
         "_places",
         "_reads",
         "_result",
         "_rooted",
+        "_row_names",
         "_told",
         "_version",
     )
 
     def __init__(
-        self, fields: Mapping[str, Any], seed: int | None, name: str, constants: Mapping[str, Any]
+        self,
+        fields: Mapping[str, Any],
+        seed: int | None,
+        name: str,
+        constants: Mapping[str, Any],
+        node_inputs: NodeInputs | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
         plan = Plan(family="program", **fields)
@@ -313,10 +328,13 @@ class Program(EngineSampler, Sampler[Any]):
         self._name = name
         self._constants = dict(constants)
         lines: Sequence[str] = plan["code"]
-        self._names = arrays(lines)
-        self._reads = ProgramArrayNames.of(
-            *self._names, plan["weight"], operator_arrays(lines, "features")
+        self._node_inputs = NodeInputs({}, name) if node_inputs is None else node_inputs
+        names, rows = arrays(lines), operator_arrays(lines, "features")
+        self._reads = ProgramArrayNames.of(*names, plan["weight"], rows)
+        edges, nodes, rows = (
+            tuple(each for each in of if input_of(each) is None) for of in (*names, rows)
         )
+        self._names, self._row_names = (edges, nodes), rows
         self._places: dict[str, str] | None = None
         self._version = 0
         self._told = 0
@@ -351,9 +369,13 @@ class Program(EngineSampler, Sampler[Any]):
 
     @property
     def array_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the edge and of the node arrays that the program reads, ``weight`` too."""
+        """Names of the edge and of the node arrays that the program reads, ``weight`` too.
+
+        They are the graph's own: inputs are none of them. Features are among the node arrays.
+        """
         (edges, nodes), weight = self._names, self._plan["weight"]
-        return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
+        every = tuple(dict.fromkeys([*([weight] if weight else []), *edges]))
+        return every, tuple(dict.fromkeys([*nodes, *self._row_names]))
 
     @property
     def extra_places(self) -> Mapping[str, str]:
@@ -371,12 +393,13 @@ class Program(EngineSampler, Sampler[Any]):
 
     @property
     def _changes(self) -> bool:
-        return bool(self._contents())
+        return bool(self._contents() or self._node_inputs.contents)
 
     @property
     def inputs(self) -> dict[str, Any]:
         """The tensors that it reads, as they are now: float32 copies, by name."""
-        return {name: content.array() for name, content in self._contents().items()}
+        contents = {**self._contents(), **self._node_inputs.contents}
+        return {name: content.array() for name, content in contents.items()}
 
     def update(self, **tensors: Any) -> int:
         """Changes inputs from the next batch on, and gives the version.
@@ -396,20 +419,98 @@ class Program(EngineSampler, Sampler[Any]):
         ValueError
             For another shape.
         """
-        changed = inputs.changed(self._contents(), tensors, self._name)
-        plan = Plan(family="program", **{**self._fields(), "inputs": inputs.input_texts(changed)})
+        weights, of_nodes = self._contents(), self._node_inputs.contents
+        new = inputs.checked({**weights, **of_nodes}, tensors, self._name)
+        plan = self._plan
+        if not weights.keys().isdisjoint(new):
+            changed = {key: new.get(key, content) for key, content in weights.items()}
+            fields = {**self._fields(), "inputs": inputs.input_texts(changed)}
+            plan = Plan(family="program", **fields)
+        node_inputs = self._node_inputs
+        if not of_nodes.keys().isdisjoint(new):
+            node_inputs = node_inputs.changed({k: v for k, v in new.items() if k in of_nodes})
         with library.handle_lock():
             self._release()
-            self._plan = plan
+            self._plan, self._node_inputs = plan, node_inputs
             self._version += 1
         return self._version
+
+    def recompute(
+        self,
+        graph: Stored,
+        batch: Any,
+        tensors: Mapping[str, torch.Tensor],
+        *,
+        exclude: Any = None,
+    ) -> tuple[list[dict[str, torch.Tensor]], dict[str, torch.Tensor]]:
+        """Computes the values of a batch once more, by torch, so that inputs learn from them.
+
+        The batch says which edges were drawn. All that their values depend on, sums over all
+        candidates of a column too, is computed of ``tensors`` in their dtype, to rounding as the
+        engine does. Edges that the program draws must be among what it returns.
+        Of PASS (Yoon et al., NeurIPS 2021) it gives the chances p of the drawn edges, whose
+        ``p / p.detach()`` as weights of the edges has the paper's gradient in the mean.
+
+        Parameters
+        ----------
+        graph : Graph
+            That was sampled.
+        batch : MiniBatch
+            Of this sampler; its device is where the values are computed.
+        tensors : mapping of str to torch.Tensor
+            Contents of inputs by name, all of one dtype of floats; other inputs have their
+            contents of now.
+        exclude : int32 or int64, shape [K], optional
+            The edges that the batch left out.
+
+        Returns
+        -------
+        edge_data : list of dict of str to torch.Tensor
+            For each block the values of its edges by name, ``"w"`` too, shape [num_edges].
+        extra : dict of str to torch.Tensor
+            Vectors and dense rows, as ``batch.extra`` has them; no lists.
+
+        Raises
+        ------
+        TypeError
+            For tensors that are no tensors of floats of torch, of one dtype, or no inputs.
+        ValueError
+            For other shapes, for a batch with other edges, and for values that depend on random
+            numbers or on edges that were drawn and are not returned.
+        """
+        import torch
+
+        from pygsampler.programs.recomputed import recomputed
+
+        check_graph(graph)
+        given = as_torch(batch)
+        device = given.output_nodes.device
+        contents = {**self._contents(), **self._node_inputs.contents}
+        new = inputs.learned(contents, tensors, self._name)
+        dtype = next(iter(new.values())).dtype
+        of = {
+            name: new[name].to(device)
+            if name in new
+            else torch.from_numpy(content.array()).to(device, dtype)
+            for name, content in contents.items()
+        }
+        without = None
+        if exclude is not None:
+            without = torch.as_tensor(exclude, dtype=torch.int64, device=device)
+        code: Sequence[str] = self._plan["code"]
+        return recomputed(graph, given, code, self._plan["weight"], of, without)
 
     def _contents(self) -> dict[str, InputContent]:
         return inputs.contents(self._plan.get("inputs") or ())
 
     def sampled_graph(self, graph: Stored) -> Stored:
         """The graph with the arrays that the program reads."""
-        read: Stored = graph._source._with_named(self._reads)
+        node_inputs = self._node_inputs
+        read: Stored = (
+            node_inputs.attached(graph, self._reads)
+            if node_inputs.contents
+            else graph._source._with_named(self._reads)
+        )
         return read
 
     def explain(self, graph: Stored, seeds: int = 1024, *, batches: int = 0) -> Explanation:
@@ -532,7 +633,7 @@ class Program(EngineSampler, Sampler[Any]):
         """
         check_graph(graph)
         batches = integer(batches, "batches", 1)
-        timed = Program({**self._fields(), "timed": True}, self.seed, self._name, self._constants)
+        timed = self._made_of({**self._fields(), "timed": True})
         timed._extras = (*timed._extras, _TIMES)
         lines = library.call("ProgramLines", timed._plan.document).split("\n")
         columns: list[list[float]] = []
@@ -588,11 +689,11 @@ class Program(EngineSampler, Sampler[Any]):
 
     def with_seed(self, seed: int | None) -> Program:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
-        return Program(self._fields(), seed, self._name, self._constants)
+        return Program(self._fields(), seed, self._name, self._constants, self._node_inputs)
 
     def _made_of(self, fields: Mapping[str, Any]) -> Program:
         """Another sampler of the same draws, with batch 0 of epoch 0 as its next."""
-        other = Program(fields, self.seed, self._name, self._constants)
+        other = Program(fields, self.seed, self._name, self._constants, self._node_inputs)
         other._numbers.is_drawn = self._numbers.is_drawn
         return other
 
@@ -613,10 +714,12 @@ class Program(EngineSampler, Sampler[Any]):
         source = TensorSource(region, words, graph._device)
         return kind._of_source(source, epoch, batch, self._extras)
 
-    def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
+    def _many(
+        self, graph: Stored, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[Any]:
         if graph._device >= 0:
-            return sample_many(self.sampled_graph(graph), self, many, epoch, batch)
-        return super()._many(graph, many, epoch, batch)
+            return sample_many(self.sampled_graph(graph), self, many, epoch, batch, memory)
+        return super()._many(graph, many, epoch, batch, memory)
 
     def __repr__(self) -> str:
         given = [f"{key}={value!r}" for key, value in self._constants.items()]
@@ -628,7 +731,8 @@ class Program(EngineSampler, Sampler[Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         about = self._fields(), self._name, self._constants
-        return _restored, (*about, self.seed, self.epoch, self._numbers.next, self._version)
+        place = self.seed, self.epoch, self._numbers.next, self._version
+        return _restored, (*about, *place, self._node_inputs.contents)
 
 
 def _restored(
@@ -639,8 +743,9 @@ def _restored(
     epoch: int,
     number: int,
     version: int = 0,
+    node_inputs: Mapping[str, InputContent] = MappingProxyType({}),
 ) -> Program:
-    made = Program(fields, seed, name, constants)
+    made = Program(fields, seed, name, constants, NodeInputs(node_inputs, name))
     made._numbers.go_on(epoch, number)
     made._version = version
     return made

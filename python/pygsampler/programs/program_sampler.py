@@ -47,6 +47,11 @@ class ProgramSampler(Sampler[T_co]):
         return other
 
     @property
+    def _row_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        names: tuple[str, ...] = self._program._row_names
+        return names
+
+    @property
     def plan(self) -> Hashable:
         """The program's plan: immutable, hashable, and picklable."""
         plan: Hashable = self._program.plan

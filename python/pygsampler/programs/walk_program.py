@@ -92,8 +92,10 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
     def _of(self, program: Any) -> WalkProgram:
         return WalkProgram(program, self._walk.length)
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks[Any]]:
-        return self._walk._many(graph, many, epoch, batch)
+    def _many(
+        self, graph: Graph, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[Walks[Any]]:
+        return self._walk._many(graph, many, epoch, batch, memory)
 
     def __repr__(self) -> str:
         return repr(self._program)

@@ -65,14 +65,17 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     then its other nodes. Where the seeds have no part in these (``samplers.saint_node``), they
     stand in their order, all of them count for ``batch_size``, and ``input_id`` is their ids.
 
+    A program over relations takes a ``HeteroData``, in directional subgraphs. Batches of this
+    module's loaders have the values of its edges as ``edge_weights``, and none by other names.
+
     Vectors and dense rows that a program returns by name are attributes of the batches of this
     module's loaders: a row for each node of those of all nodes or of a subgraph's, one for each
     input of those of the seeds. Others, and lists, are not handed on, nor are any for links.
 
     Parameters
     ----------
-    data : Data, Graph, or (FeatureStore, GraphStore)
-        As for ``PGSampler``.
+    data : Data, HeteroData, Graph, or (FeatureStore, GraphStore)
+        As for ``PGSampler``; with types for a program over relations.
     sampler : pygsampler.Sampler
         Its local ids must be the same in all blocks, as those of ``PGSampler`` are. What ``prob``
         or ``mask`` of a ``pygsampler.PGSampler`` names is an attribute of the edges of ``data``.
@@ -83,6 +86,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     # What options of the core are called.
     _options_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    # The class of objects with a program over relations, which a module above this one has.
+    _of_relations: ClassVar[type[Sampler]]
 
     def __init__(
         self,
@@ -101,6 +106,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 "pygsampler.pyg.PGSampler takes numbers of neighbours"
             )
         check_blocks(sampler)
+        if sampler._names_relations and type(self) is Sampler:
+            self.__class__ = self._of_relations
         backward = options.backward(sample_direction)
         self._identity = BatchNumber(sampler.seed, not sampler._numbers.is_drawn)
         self._beginning = LookaheadState()
@@ -121,7 +128,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         if self._sampler.edge_array is not None:
             kind, name = self._sampler.edge_array
             array = self._options_names.get(kind, kind), name
-        return graph_of(data, device, is_sorted, backward, array, self._reads(data))
+        about = array, self._reads(data), self._sampler._row_names
+        return graph_of(data, device, is_sorted, backward, *about)
 
     def _reads(self, data: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns which attributes of edges and of nodes of data are read by a batch."""

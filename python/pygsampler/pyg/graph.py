@@ -27,6 +27,7 @@ def graph_of(
     backward: bool = False,
     array: tuple[str, str] | None = None,
     reads: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    row_names: tuple[str, ...] = (),
 ) -> Graph:
     """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
 
@@ -37,7 +38,7 @@ def graph_of(
     gives the out-edges, and ``is_sorted`` is about row 0. ``array``, an option and a name, asks for
     that attribute of edges in ``edata``, by a copy: of a Data in the order of its edges, where
     "edge_weight" may be the values of an ``adj_t``; of a Graph an array that it has. ``reads``
-    names more attributes of edges, and of nodes.
+    names more attributes of edges, and of nodes: rows of values where ``row_names`` has them.
 
     Raises ``TypeError`` for anything else, ``ValueError`` for a broken promise and an attribute
     that is not there or has another length, and ``NotImplementedError`` for graphs with types and
@@ -72,7 +73,10 @@ def graph_of(
         count = graph.num_edges
         graph = graph.with_data(
             {name: _edge_attribute(data, "edata", name, count) for name in reads[0]},
-            {name: _node_attribute(data, name, graph.num_nodes) for name in reads[1]},
+            {
+                name: _node_attribute(data, name, graph.num_nodes, name in row_names)
+                for name in reads[1]
+            },
         )
     if device is None:
         device = place
@@ -153,18 +157,21 @@ def _list_edges(store: Any, where: str) -> None:
             )
 
 
-def _node_attribute(data: Any, name: str, num_nodes: int) -> torch.Tensor:
-    """A copy, on the CPU, of the attribute of nodes with that name."""
+def _node_attribute(data: Any, name: str, num_nodes: int, is_row: bool) -> torch.Tensor:
+    """A copy, on the CPU, of the attribute of nodes with that name: of values, or of rows."""
     if isinstance(data, (tuple, list)):
         values = tensor_of(data[0], name)
     elif name not in data:
         raise _unknown("ndata", name, "an attribute of the nodes of data", data.node_attrs())
     else:
         values = data[name]
-    if not isinstance(values, torch.Tensor) or values.numel() != num_nodes:
+    is_tensor = isinstance(values, torch.Tensor)
+    if is_row and is_tensor and values.dim() == 2 and len(values) == num_nodes:
+        return values.detach().cpu().clone()
+    if is_row or not is_tensor or values.numel() != num_nodes:
         raise ValueError(
-            f"ndata: expected a number for each of {num_nodes} nodes in data.{name}, got "
-            f"{describe(values)}"
+            f"ndata: expected a {'row' if is_row else 'number'} for each of {num_nodes} nodes in "
+            f"data.{name}, got {describe(values)}"
         )
     return values.detach().cpu().reshape(num_nodes).clone()
 

@@ -33,7 +33,7 @@ from pygsampler.pyg.stores import FeatureStore, GraphStore
 if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
 
-__all__ = ["HeteroPGSampler", "HeteroRequests"]
+__all__ = ["HeteroPGSampler", "HeteroProgramSampler", "HeteroRequests"]
 
 
 class HeteroRequests(Sampler):
@@ -52,7 +52,8 @@ class HeteroRequests(Sampler):
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
         times, weights = self._names()
-        graph, place = _graph(data, weights, backward, times)
+        about = self._sampler.array_names, self._sampler._row_names
+        graph, place = _graph(data, weights, backward, times, *about)
         if self._mirrored:
             graph = mirrored(graph, str(times))
         return graph.to(place if device is None else str(torch.device(device)))
@@ -81,10 +82,6 @@ class HeteroRequests(Sampler):
             raise ValueError(f"{where}: expected None without time_attr, got {describe(times)}")
         if more:
             raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
-
-
-class HeteroPGSampler(HeteroRequests, PGSampler):
-    """The methods of a `PGSampler` of heterogeneous data."""
 
     @property
     def num_edges(self) -> Mapping[EdgeType, int]:
@@ -115,6 +112,14 @@ class HeteroPGSampler(HeteroRequests, PGSampler):
             options.check_range(both[row], where, self.num_nodes[of])
         # Else the same ids of two types would be one batch.
         return both[0], both[1], b"links " + "__".join(map(str, kind)).encode()
+
+    def _turned(self, kind: EdgeType) -> EdgeType:
+        """An edge type of the graph that is sampled as the data has it, and the other way round."""
+        return _reverse(kind) if self._sample_direction == "backward" else kind
+
+
+class HeteroPGSampler(HeteroRequests, PGSampler):
+    """The methods of a `PGSampler` of heterogeneous data."""
 
     def _node_time(self) -> dict[str, torch.Tensor] | None:
         name = self.time_attr
@@ -180,10 +185,6 @@ class HeteroPGSampler(HeteroRequests, PGSampler):
             out.sort_order = None
         return out
 
-    def _turned(self, kind: EdgeType) -> EdgeType:
-        """An edge type of the graph that is sampled as the data has it, and the other way round."""
-        return _reverse(kind) if self._sample_direction == "backward" else kind
-
     def _fanouts(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
         numbers, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._relations)])
         return numbers, [
@@ -220,6 +221,51 @@ class HeteroPGSampler(HeteroRequests, PGSampler):
         )
 
 
+class HeteroProgramSampler(HeteroRequests):
+    """The methods of a `Sampler` of a program over relations of heterogeneous data."""
+
+    _mirrored = False
+
+    def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Graph:
+        if backward:
+            raise NotImplementedError(
+                "sample_direction: expected 'forward' for a program over relations, whose matrices "
+                "have the in-edges of their columns, got 'backward'"
+            )
+        program: Any = self._sampler
+        if program._program.result_kind == "subgraph":
+            raise NotImplementedError(
+                "sampler: expected a program over relations that returns blocks, got one of a "
+                "subgraph; batch.to_pyg() of pygsampler.torch.DataLoader makes a HeteroData of it"
+            )
+        if self.subgraph_type != SubgraphType.directional:
+            raise NotImplementedError(
+                f"subgraph_type: expected 'directional' for a program over relations, got "
+                f"{describe(self.subgraph_type.value)}"
+            )
+        return super()._graph_of(data, device, is_sorted, backward)
+
+    def _names(self) -> tuple[str | None, str | None]:
+        return None, None
+
+    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
+        return None
+
+    def _edge_array(self) -> Any:
+        return self._graph
+
+    def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
+        given = {kind: ids for kind, ids in seeds.items() if len(ids)}
+        made = self._result(given or seeds, identity, times)
+        hops = len(made.blocks)
+        return hetero_output(made, self._graph._schema, next(iter(seeds)), self._relations, hops)
+
+    def _finished(self, out: Any) -> Any:
+        out.sort_order = None
+        return out
+
+
+Sampler._of_relations = HeteroProgramSampler
 PGSampler._hetero = HeteroPGSampler
 
 
@@ -283,10 +329,16 @@ def _reverse(kind: EdgeType) -> EdgeType:
 
 
 def _graph(
-    data: Any, weight_attr: str | None, backward: bool = False, time_attr: str | None = None
+    data: Any,
+    weight_attr: str | None,
+    backward: bool = False,
+    time_attr: str | None = None,
+    reads: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    row_names: Sequence[str] = (),
 ) -> tuple[Graph, str]:
     """The in-edges of ``data``, and where its edges are; an edge's id is its column of
-    ``edge_index``.
+    ``edge_index``. ``reads`` names attributes of edges and of nodes of the types that have them,
+    of which those in ``row_names`` have a row for each node.
 
     ``backward``: those of the reversed edges, whose types are reversed too.
     """
@@ -310,6 +362,14 @@ def _graph(
             if time_attr in data[kind]:
                 values = _values("time_attr", data[kind][time_attr], count, f"data[{kind!r}]")
                 of_nodes[kind] = {time_attr: values}
+    for kind, count in nodes.items():
+        found = {
+            name: _values("ndata", data[kind][name], count, f"data[{kind!r}]", name in row_names)
+            for name in reads[1]
+            if name in data[kind]
+        }
+        if found:
+            of_nodes[kind] = found
     known: dict[str, None] = {}
     places: dict[str, None] = {}
     for kind in map(tuple, data.edge_types):
@@ -335,7 +395,11 @@ def _graph(
         edges[as_sampled] = _csc(ends, nodes[as_sampled[0]], nodes[as_sampled[2]])
         arrays[as_sampled] = {
             name: _values(what, store[name], index.shape[1], where)
-            for what, name in (("weight_attr", weight_attr), ("time_attr", time_attr))
+            for what, name in (
+                ("weight_attr", weight_attr),
+                ("time_attr", time_attr),
+                *(("edata", name) for name in reads[0]),
+            )
             if name is not None and name in store
         }
     if not edges:
@@ -388,9 +452,11 @@ def _csc(index: torch.Tensor, sources: int, targets: int) -> tuple[torch.Tensor,
     return indptr, indices, graph.edge_ids.torch()
 
 
-def _values(what: str, values: Any, count: int, where: str) -> torch.Tensor:
+def _values(what: str, values: Any, count: int, where: str, is_row: bool = False) -> torch.Tensor:
     if not isinstance(values, torch.Tensor):
         raise TypeError(f"{what}: expected a tensor in {where}, got {describe(values)}")
+    if is_row and values.dim() == 2 and len(values) == count:
+        return values.detach().to("cpu", copy=True)
     if values.numel() != count or values.shape[:1] != (count,):
         things = "edges" if "(" in where else "nodes"
         raise ValueError(

@@ -23,7 +23,7 @@ from pygsampler.pyg.batch_slices import mark_grouped
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
-from pygsampler.pyg.hetero_sampler import HeteroPGSampler
+from pygsampler.pyg.hetero_sampler import HeteroRequests
 from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.loader_inputs import (
@@ -648,11 +648,13 @@ def _sampler(
             f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one, and "
             "Sampler(data, sampler) of any other"
         )
-    if isinstance(given, HeteroPGSampler) and not is_hetero(data):
+    of_types = isinstance(given, HeteroRequests)
+    if of_types and not is_hetero(data):
+        which = "PGSampler" if isinstance(given, PGSampler) else "Sampler"
         raise TypeError(
-            f"neighbor_sampler: expected a PGSampler of {describe(data)}, got a PGSampler of "
+            f"neighbor_sampler: expected a {which} of {describe(data)}, got a {which} of "
             "heterogeneous data"
         )
-    if isinstance(given, Sampler) and not isinstance(given, HeteroPGSampler):
+    if isinstance(given, Sampler) and not of_types:
         homogeneous(data)
     return given

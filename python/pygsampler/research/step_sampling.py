@@ -107,11 +107,11 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         )
 
     def _many(
-        self, graph: Graph, many: list[Any], epoch: int, batch: int
+        self, graph: Graph, many: list[Any], epoch: int, batch: int, memory: int | None
     ) -> list[StepSamples[Array]]:
         if graph._device >= 0:
-            return sample_many(graph._source, self, many, epoch, batch)
-        return super()._many(graph, many, epoch, batch)
+            return sample_many(graph._source, self, many, epoch, batch, memory)
+        return super()._many(graph, many, epoch, batch, memory)
 
     def __repr__(self) -> str:
         """The plan's fields, but for what is as by default."""

@@ -114,8 +114,10 @@ class FixedNeighbors(Sampler[MiniBatch]):
     ) -> GroupLauncher | None:
         return self._all.group_launcher(self.sampled_graph(graph), epoch=epoch, form=form)
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Any]:
-        return self._all._many(self.sampled_graph(graph), many, epoch, batch)
+    def _many(
+        self, graph: Graph, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[Any]:
+        return self._all._many(self.sampled_graph(graph), many, epoch, batch, memory)
 
     def with_seed(self, seed: int | None) -> FixedNeighbors:
         """Returns a sampler with the neighbors of another seed; the same seed keeps them."""

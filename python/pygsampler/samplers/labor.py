@@ -274,10 +274,12 @@ class LaborSampler(HeteroPlanSampler):
             return None
         return self._homogeneous().group_launcher(graph, epoch=epoch, form=form)
 
-    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[Any]:
+    def _many(
+        self, graph: Any, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[Any]:
         if is_heterogeneous(graph):
-            return super()._many(graph, many, epoch, batch)
-        return self._homogeneous()._many(graph, many, epoch, batch)
+            return super()._many(graph, many, epoch, batch, memory)
+        return self._homogeneous()._many(graph, many, epoch, batch, memory)
 
     def _rows_of_parts(self) -> Plan:
         # Which edges stay depends on all rows of a hop.

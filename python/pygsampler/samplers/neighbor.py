@@ -444,10 +444,12 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
         return view
 
-    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
+    def _many(
+        self, graph: Any, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[MiniBatch]:
         if graph._device >= 0 and graph._relation is not None:
-            return sample_many(self.sampled_graph(graph), self, many, epoch, batch)
-        return super()._many(graph, many, epoch, batch)
+            return sample_many(self.sampled_graph(graph), self, many, epoch, batch, memory)
+        return super()._many(graph, many, epoch, batch, memory)
 
     def _with(self, **options: Any) -> PGSampler:
         """Another sampler, with some options of this one replaced, that begins at batch 0."""

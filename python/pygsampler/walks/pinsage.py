@@ -200,8 +200,10 @@ class PinSAGE(RandomWalk):
 
         return start
 
-    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[Any]:
-        made = super()._many(graph, many, epoch, batch)
+    def _many(
+        self, graph: Any, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[Any]:
+        made = super()._many(graph, many, epoch, batch, memory)
         if graph._device >= 0 and not self._path:
             # Of one launch, and not by ``launch``.
             _with_seeds(made, [copy_ids(as_ids(ids, "seeds", graph._device)) for ids in many])

@@ -301,10 +301,12 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         other._begin(self.seed, **{**self._fields(), "edge_ids": True, "walks_per_seed": 1})
         return other
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Any]:
+    def _many(
+        self, graph: Graph, many: list[Any], epoch: int, batch: int, memory: int | None
+    ) -> list[Any]:
         if graph._device >= 0 and is_homogeneous(graph):
-            return sample_many(self.sampled_graph(graph), self, many, epoch, batch)
-        return super()._many(graph, many, epoch, batch)
+            return sample_many(self.sampled_graph(graph), self, many, epoch, batch, memory)
+        return super()._many(graph, many, epoch, batch, memory)
 
     def __repr__(self) -> str:
         """Shows the options, but for those that are as by default."""

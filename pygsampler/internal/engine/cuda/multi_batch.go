@@ -68,10 +68,13 @@ const (
 )
 
 // Together is how many batches like these may be on their way at a time, at most so many: they take up to half of the memory that
-// is free, and what idle workspaces hold; one always may.
-func (g *Graph) Together(p Plan, seeds, most int64) (int64, error) {
+// is free, and what idle workspaces hold, and no more than a budget in bytes, idle workspaces included (0: none); one always may.
+func (g *Graph) Together(p Plan, seeds, most int64, budget uint64) (int64, error) {
 	n := g.needOf(shapeOf(p, seeds), p, seeds)
 	space := n.Work + perVertex*uint64(g.Nodes) + perElement*uint64(n.Rows+n.Edges)
+	if budget > 0 {
+		most = int64(max(min(uint64(most), budget/max(n.Out+space, 1)), 1))
+	}
 	if n.Out+space <= smallFlight {
 		return most, nil
 	}

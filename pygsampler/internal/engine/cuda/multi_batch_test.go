@@ -319,3 +319,41 @@ func TestInHalf(t *testing.T) {
 		}
 	}
 }
+
+// A budget has room for as many batches as it has bytes for, and for one at least.
+func TestTogetherInABudget(t *testing.T) {
+	e, _ := device(t)
+	_, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
+	plan := with(Call{}, request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}}, "auto").Plan
+	together := func(most int64, budget uint64) int64 {
+		n, err := d.Together(plan, 64, most, budget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := together(32, 0); got != 32 {
+		t.Errorf("without a budget: got %d of 32", got)
+	}
+	// The bytes of a batch are those that the second one needs.
+	each := uint64(1)
+	for together(32, each) < 2 {
+		each++
+		if each > 1<<24 {
+			t.Fatal("no budget has room for two")
+		}
+		each += each / 64
+	}
+	each /= 2
+	for _, n := range []uint64{1, 2, 5, 31} {
+		if got := together(32, n*each+each/2); got != int64(n) {
+			t.Errorf("%d bytes: got %d, expected %d", n*each+each/2, got, n)
+		}
+	}
+	if got := together(32, 1); got != 1 {
+		t.Errorf("a byte: got %d, expected 1", got)
+	}
+	if got := together(4, 1<<40); got != 4 {
+		t.Errorf("all bytes: got %d, expected 4", got)
+	}
+}

@@ -8,11 +8,13 @@ Table 4, and what docs/algorithms/operators.md has beside them.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe, index
 from pygsampler._graph.schema import TYPE
+from pygsampler.programs._language.alignment import along_columns
 from pygsampler.programs._language.expr import (
     ONE,
     TWO,
@@ -22,6 +24,7 @@ from pygsampler.programs._language.expr import (
     random_node_fields,
 )
 from pygsampler.programs._language.graph_arrays import GraphArrays
+from pygsampler.programs._language.inputs import input_array
 from pygsampler.programs._language.trace import ProgramTrace, format_operator, number
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
     from pygsampler.programs._language.inputs import InputContent
 
+# An input's softmax is an operator for each of its elements.
+_MOST_ELEMENTS = 256
 # Operators that stand between a matrix and a vector only by a method's name.
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 
@@ -115,7 +120,7 @@ class Arithmetic(Expr):
         return (Scalar, Vector, Matrix)[max(ranks)]
 
     def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
-        if isinstance(other, DenseProduct):
+        if isinstance(other, (DenseProduct, Input)):
             other = other._at(self)
         kind = self._joined(other)
         if axis is not None:
@@ -128,6 +133,11 @@ class Arithmetic(Expr):
                 else "expected C.spread(v, axis=), a matrix of the vector's values",
             )
         mine, theirs = self._node, self._other(other)
+        if axis == 0 and isinstance(other, Arithmetic) and {self._rank, other._rank} == {1, 2}:
+            if self._rank == 1:
+                mine = along_columns(self._trace, mine, theirs)
+            else:
+                theirs = along_columns(self._trace, theirs, mine)
         nodes = (theirs, mine) if swapped else (mine, theirs)
         return kind(self._trace, self._trace.add(op, *nodes, axis=axis))
 
@@ -145,6 +155,7 @@ class Arithmetic(Expr):
 
     def _beside(self, op: str, other: Any, axis: int | None) -> Any:
         """A method's map: a vector beside a matrix stands along its columns unless told."""
+        other = _as_value(other) if isinstance(other, Input) and len(other.shape) == 1 else other
         if axis is None and self._rank == 2 and isinstance(other, Vector):
             axis = 0
         return self._map(op, other, axis)
@@ -288,6 +299,7 @@ class Arithmetic(Expr):
 
     def select(self, a: Any, b: Any) -> Any:
         """``a`` where this is not 0, else ``b``."""
+        a, b = _as_value(a), _as_value(b)
         return self._make(self._joined(a, b), "where", a, b)
 
 
@@ -348,6 +360,7 @@ class Vector(Arithmetic):
 
     def __matmul__(self, other: Any) -> Any:
         """``v @ C``: a value for each column, the sum of its edges' times v, along the rows."""
+        other = _as_value(other)
         if not isinstance(other, Matrix):
             self._refuse(f"@ of {describe(other)} and", "expected a matrix")
         return other.mul(self, axis=1).sum(axis=0)
@@ -372,7 +385,14 @@ class Vector(Arithmetic):
 
 
 class Input:
-    """A tensor that the sampler was made with, whose content may change between batches."""
+    """A tensor that the sampler was made with, whose content may change between batches.
+
+    ``X @ W`` takes it for the weights W, of shape (d, h) or (d,), and ``W[i]`` is an element of one
+    of shape (d,). Elsewhere it has a value, shape (num_nodes,), or a row, shape (num_nodes, d), for
+    each node of the graph, and is a vector or dense rows of all nodes: ``C.add(V)``, ``C @ X``,
+    ``X[seeds]``, ``X @ W``. ``C * D`` of one of shape (num_nodes, num_nodes) takes D[u, v] at the
+    edge from u to v.
+    """
 
     __slots__ = ("_name", "_shape", "_trace")
 
@@ -396,8 +416,14 @@ class Input:
         """The elements of a vector."""
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, key: Any) -> Scalar:
-        """An element of a vector."""
+    def __getitem__(self, key: Any) -> Any:
+        """An element of a vector; or what it has for the nodes of a list, repeated ones too.
+
+        ``X[:, k]`` is number k of each node's row, a vector.
+        """
+        if isinstance(key, (NodeList, tuple)):
+            nodes: Any = self._nodes()
+            return nodes[key]
         try:
             place = index(key)
         except TypeError:
@@ -406,37 +432,104 @@ class Input:
         if len(self._shape) != 1 or place is None or not -size <= place < size:
             raise self._trace.refuse(
                 f"{self._name}[{describe(key)}] of shape {self._shape}",
-                "expected a constant index of a tensor of 1 dimension",
+                "expected a list of nodes, or a constant index of a tensor of 1 dimension",
             )
         return Scalar(self._trace, self._trace.add("item", name=self._name, k=place % size))
 
+    @property
+    def T(self) -> Transposed:
+        """For ``P @ Q.T``."""
+        return Transposed(self._dense_rows("T"))
+
+    def __matmul__(self, other: Any) -> Any:
+        """``X @ W`` of a row for each node, or ``v @ C`` of a value for each, as of other values.
+
+        See ``DenseRows`` and ``Vector``.
+        """
+        return self._nodes() @ other
+
     def softmax(self) -> list[Scalar]:
         """The exponentials of a vector's elements over their sum."""
+        if len(self) > _MOST_ELEMENTS:
+            raise self._trace.refuse(
+                f"softmax of the input {self._name} of shape {self._shape}",
+                f"expected at most {_MOST_ELEMENTS} numbers; of a value for each node it is "
+                f"e / e.sum(), e = ({self._name} - {self._name}.max()).exp()",
+            )
         elements: list[Any] = [self[i] for i in range(len(self))]
         most = functools.reduce(lambda a, b: a.maximum(b), elements)
         raised = [(x - most).exp() for x in elements]
         whole = functools.reduce(operator.add, raised)
         return [x / whole for x in raised]
 
+    def __getattr__(self, name: str) -> Any:
+        # Other methods are those of a vector or of dense rows.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._nodes(), name)
+
+    def _nodes(self) -> Vector | DenseRows:
+        """Returns what the tensor has for each node, as the engine reads arrays of nodes."""
+        name = input_array(self._name)
+        if len(self._shape) == 1:
+            return Vector(self._trace, self._trace.once("vertices", name=name))
+        return DenseRows(self._trace, self._trace.once("features", name=name))
+
+    def _dense_rows(self, written: str) -> DenseRows:
+        """Returns the tensor as dense rows; TypeError, with what was ``written``, for a vector."""
+        nodes = self._nodes()
+        if not isinstance(nodes, DenseRows):
+            raise self._trace.refuse(
+                f"{written} of the input {self._name} of shape {self._shape}",
+                "expected one of 2 dimensions",
+            )
+        return nodes
+
+    def _at(self, other: Arithmetic) -> Arithmetic:
+        """The value that goes with another one: of 2 dimensions what stands at a matrix's edges."""
+        if len(self._shape) == 1:
+            nodes = self._nodes()
+            assert isinstance(nodes, Vector)
+            return nodes
+        if not isinstance(other, Matrix) or self._shape[0] != self._shape[1]:
+            raise self._trace.refuse(
+                f"the input {self._name} of shape {self._shape} beside {other._what}",
+                "expected a tensor of shape (num_nodes, num_nodes) beside a matrix, of shape "
+                "(num_nodes,), or the product P @ Q.T of rows",
+            )
+        made: Matrix = other._make(Matrix, "data", name=input_array(self._name))
+        return made
+
     def __repr__(self) -> str:
         return f"<input {self._name} of shape {self._shape} of program {self._trace.name}>"
 
 
-def _without_of_inputs(name: str, written: str) -> None:
-    """Adds an operator that inputs do not have: an error with its line."""
+def _as_value(value: Any) -> Any:
+    """An input as a vector or dense rows of all nodes; any other value as it is."""
+    return value._nodes() if isinstance(value, Input) else value
+
+
+def _operator_of_inputs(name: str, written: str) -> None:
+    """Adds an operator of vectors to inputs of 1 dimension; to others an error with its line."""
+    method = f"__{name}__"
 
     def of(self: Input, *others: Any) -> Any:
+        beside = others[0] if others and isinstance(others[0], Matrix) else None
+        nodes = self._nodes() if beside is None else self._at(beside)
+        if isinstance(nodes, Arithmetic) and hasattr(Arithmetic, method):
+            return getattr(nodes, method)(*map(_as_value, others))
         raise self._trace.refuse(
-            f"{written} of the input {self._name}", "expected X @ W of rows X, or an element W[i]"
+            f"{written} of the input {self._name} of shape {self._shape}",
+            "expected X @ W of rows X, C * D of a matrix C, or a tensor of 1 dimension",
         )
 
-    setattr(Input, f"__{name}__", of)
+    setattr(Input, method, of)
 
 
 for _name, _sign in [*TWO.items(), *((f"r{name}", sign) for name, sign in TWO.items())]:
-    _without_of_inputs(_name, _sign)
-for _name, _sign in [*ONE.items(), ("matmul", "@")]:
-    _without_of_inputs(_name, _sign)
+    _operator_of_inputs(_name, _sign)
+for _name, _sign in ONE.items():
+    _operator_of_inputs(_name, _sign)
 
 
 class DenseRows(Expr):
@@ -473,7 +566,8 @@ class DenseRows(Expr):
             return DenseProduct(self, other._of)
         if not isinstance(other, Input):
             hint = (
-                "expected an input, or the rows Q.T"
+                "expected an input, or the rows Q.T: P @ Q.T has a number for each pair of rows; "
+                "gSampler's listing of PASS (SOSP 2023, Figure 3c) is printed without .T"
                 if isinstance(other, DenseRows)
                 else "expected an input"
             )
@@ -505,6 +599,7 @@ class Transposed:
         of = self._of
         if isinstance(of, DenseRows):
             of._refuse("@ of transposed", "expected them on the right, as in P @ Q.T")
+        other = _as_value(other)
         if isinstance(other, Vector):
             return other @ of
         if not isinstance(other, DenseRows):
@@ -603,8 +698,9 @@ class Matrix(Arithmetic):
         D is a vector, or dense rows, along C's columns or of all vertices; the result is one along
         C's rows.
         """
+        other = _as_value(other)
         if isinstance(other, DenseRows):
-            return self._make(DenseRows, "multiply", other, axis=1)
+            return self._make(DenseRows, "multiply", self._on_columns(other), axis=1)
         if not isinstance(other, Vector):
             hint = "expected a vector or dense rows along its columns"
             self._refuse(f"@ of {describe(other)} and", hint)
@@ -612,6 +708,7 @@ class Matrix(Arithmetic):
 
     def softmax(self, axis: int | None = None) -> Matrix:
         """Exponentials of the values, over their sum in each column (axis 0) or row (axis 1)."""
+        axis = self._along("softmax", axis)
         raised = self.sub(self.max(axis=axis), axis=axis).exp()
         made: Matrix = raised.div(raised.sum(axis=axis), axis=axis)
         return made
@@ -646,9 +743,12 @@ class Matrix(Arithmetic):
 
     def spread(self, v: Any, axis: int) -> Matrix:
         """Edges with the values of a vector v along the columns (axis 0) or rows (axis 1)."""
+        v = _as_value(v)
         if not isinstance(v, Vector):
             self._refuse(f"{describe(v)} spread over", "expected a vector")
-        made: Matrix = self._make(Matrix, "spread", v, axis=self._along("spread", axis))
+        axis = self._along("spread", axis)
+        v = v if axis else self._on_columns(v)
+        made: Matrix = self._make(Matrix, "spread", v, axis=axis)
         return made
 
     def independent(self, r: Vector) -> Matrix:
@@ -668,10 +768,11 @@ class Matrix(Arithmetic):
 
         P and Q are dense rows of all vertices, or P along the rows and Q along the columns.
         """
+        P, Q = _as_value(P), _as_value(Q)
         for given, name in ((P, "P"), (Q, "Q")):
             if not isinstance(given, DenseRows):
                 self._refuse(f"dot: {name}: {describe(given)} for", "expected dense rows")
-        made: Matrix = self._make(Matrix, "dot", P, Q)
+        made: Matrix = self._make(Matrix, "dot", P, self._on_columns(Q))
         return made
 
     def compact(self, axis: int = 1) -> Matrix:
@@ -716,6 +817,7 @@ class Matrix(Arithmetic):
     ) -> Matrix:
         """The edges of K rows, drawn by ``node_probs``, a vector along rows, or by their edges."""
         by = []
+        node_probs = _as_value(node_probs)
         if node_probs is not None:
             if not isinstance(node_probs, Vector):
                 self._refuse(
@@ -757,7 +859,8 @@ class Matrix(Arithmetic):
 
         K is a number, or a vector along the columns. The chances are min(1, c x), c of a column.
         """
-        sums: Any = K
+        K = _as_value(K)
+        sums: Any = self._on_columns(K) if isinstance(K, Vector) else K
         if not isinstance(K, Vector):
             if not isinstance(K, Scalar) and number(K) is None:
                 self._refuse(
@@ -783,29 +886,50 @@ class Matrix(Arithmetic):
         made: Vector = self._make(Vector, "times")
         return made
 
-    def sum(self, axis: int | None = None) -> Vector:
-        """A value for each column (axis 0) or row (axis 1), one of which is asked for: the sum."""
+    def sum(self, axis: int | None = None) -> Any:
+        """The sum: a value for each column (axis 0) or row (axis 1); of all edges without axis."""
+        if axis is None:
+            return self._reduced("sum", 0).sum()
         return self._reduced("sum", axis)
 
-    def mean(self, axis: int | None = None) -> Vector:
-        """The mean: see ``sum``."""
+    def mean(self, axis: int | None = None) -> Any:
+        """The mean: see ``sum``; 0 of no edges."""
+        if axis is None:
+            number_of_edges = self.count()
+            return number_of_edges.select(self.sum() / number_of_edges, 0)
         return self._reduced("mean", axis)
 
-    def max(self, axis: int | None = None) -> Vector:
+    def max(self, axis: int | None = None) -> Any:
         """The largest: see ``sum``; 0 of no edges."""
-        return self._reduced("largest", axis)
+        return self._extreme("largest", -math.inf, axis)
 
-    def min(self, axis: int | None = None) -> Vector:
+    def min(self, axis: int | None = None) -> Any:
         """The smallest: see ``sum``; 0 of no edges."""
-        return self._reduced("smallest", axis)
+        return self._extreme("smallest", math.inf, axis)
 
-    def count(self, axis: int | None = None) -> Vector:
+    def count(self, axis: int | None = None) -> Any:
         """The number of edges: see ``sum``."""
+        if axis is None:
+            return self._reduced("count", 0).sum()
         return self._reduced("count", axis)
+
+    def _extreme(self, op: str, none: float, axis: Any) -> Any:
+        if axis is not None:
+            return self._reduced(op, axis)
+        # Columns without edges have no part in it.
+        each = self._reduced("count", 0).select(self._reduced(op, 0), none)
+        return self.count().select(each._total(op, None), 0)
 
     def _reduced(self, op: str, axis: Any) -> Vector:
         made: Vector = self._make(Vector, op, axis=self._along(op, axis))
         return made
+
+    def _on_columns(self, value: Any) -> Any:
+        """A vector or dense rows along the list of the columns, as one along the columns."""
+        if value._trace is not self._trace:
+            # It is refused by the operator.
+            return value
+        return type(value)(self._trace, along_columns(self._trace, value._node, self._node))
 
     def _matrix(self, other: Any, what: str) -> Matrix:
         if not isinstance(other, Matrix):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._engine.checks import describe
@@ -48,6 +48,26 @@ class InputContent(NamedTuple):
         return flat.reshape(self.shape)
 
 
+# Before the name of an input stands this where it is an array of the graph that is sampled.
+_PREFIX = "input "
+
+
+def input_array(name: str) -> str:
+    """Returns the name of the graph's array that has the content of an input for each node."""
+    return f"{_PREFIX}{name}"
+
+
+def input_of(array: str) -> str | None:
+    """Returns the name of the input whose content an array of the graph has; None of others."""
+    return array.removeprefix(_PREFIX) if array.startswith(_PREFIX) else None
+
+
+def of_nodes(nodes: Iterable[tuple[str, tuple[int, ...], Mapping[str, Any]]]) -> dict[str, None]:
+    """Returns the names of the inputs that a trace's nodes read as arrays of the graph."""
+    arrays = (str(attributes["name"]) for _, _, attributes in nodes if "name" in attributes)
+    return {name: None for name in map(input_of, arrays) if name is not None}
+
+
 def is_tensor(value: Any) -> bool:
     """True if a value is an input, and no constant."""
     return bool(getattr(value, "ndim", 0)) and hasattr(value, "__dlpack__")
@@ -78,11 +98,11 @@ def contents(fields: Sequence[str]) -> dict[str, InputContent]:
     }
 
 
-def changed(
+def checked(
     known: Mapping[str, InputContent], given: Mapping[str, Any], who: str
 ) -> dict[str, InputContent]:
-    """The contents with others in the place of some; of the same shapes."""
-    new = dict(known)
+    """Returns new contents of some inputs, of the shapes that they have; ``who`` has them."""
+    new = {}
     for name, value in given.items():
         if name not in known:
             have = ", ".join(known) or "none"
@@ -96,3 +116,29 @@ def changed(
             )
         new[name] = content
     return new
+
+
+def learned(
+    known: Mapping[str, InputContent], given: Mapping[str, Any], who: str
+) -> dict[str, Any]:
+    """Returns torch tensors of floats by the names of inputs, checked; ``who`` has the inputs."""
+    if not isinstance(given, Mapping) or not given:
+        raise TypeError(f"{who}.recompute: expected tensors by name, got {describe(given)}")
+    for name, value in given.items():
+        if name not in known:
+            have = ", ".join(known) or "none"
+            raise TypeError(f"{who}.recompute: {name}: expected one of its inputs ({have})")
+        if not hasattr(value, "requires_grad") or not value.is_floating_point():
+            raise TypeError(
+                f"{who}.recompute: {name}: expected a torch tensor of floats, got {describe(value)}"
+            )
+        if tuple(value.shape) != known[name].shape:
+            raise ValueError(
+                f"{who}.recompute: {name}: expected shape {known[name].shape}, got "
+                f"{tuple(value.shape)}"
+            )
+    dtypes = {value.dtype for value in given.values()}
+    if len(dtypes) > 1:
+        found = ", ".join(sorted(map(str, dtypes)))
+        raise TypeError(f"{who}.recompute: expected tensors of one dtype, got {found}")
+    return dict(given)

@@ -13,9 +13,11 @@ from pygsampler.programs._language.trace import ProgramTrace
 
 # What a function may return.
 _RESULTS = (
-    "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same edges in "
-    "the place of one, a dictionary of vectors, or A.walk(seeds, length)"
+    "expected matrices, A.induce(V), (V, matrix), (matrix, V), a dictionary of matrices of the "
+    "same edges in the place of one, a dictionary of vectors, or A.walk(seeds, length)"
 )
+# The name of a list that is returned behind matrices.
+_FRONTIERS = "next_frontiers"
 
 
 def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
@@ -29,6 +31,10 @@ def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
         made = rest[0] if len(rest) == 1 else tuple(rest)
     elif isinstance(made, Mapping):
         extras, made = made, None
+    elif isinstance(made, tuple) and len(made) > 1 and not pair and isinstance(made[-1], NodeList):
+        # A function of one layer, as gSampler's paper has them.
+        *rest, frontiers = made
+        extras, made = {_FRONTIERS: frontiers}, rest[0] if len(rest) == 1 else tuple(rest)
     for name, value in extras.items():
         trace.named(name, "what is returned")
         if not isinstance(value, (DenseRows, Vector, NodeList)):

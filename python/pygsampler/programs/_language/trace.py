@@ -52,6 +52,8 @@ class ProgramTrace:
         self.known = tuple(relations)
         self.relations: dict[tuple[str, str, str], None] = {}
         self.lines: list[str] = []
+        # Of each line its operator, the nodes that it takes, and its attributes.
+        self.nodes: list[tuple[str, tuple[int, ...], dict[str, Any]]] = []
         self.places: list[str] = []
         self.edge_names: dict[str, None] = {}
         self.node_names: dict[str, None] = {}
@@ -75,6 +77,7 @@ class ProgramTrace:
             if value is not None:
                 text += f" {name}={_text(value)}"
         self.lines.append(text)
+        self.nodes.append((op, inputs, attributes))
         self.places.append(_place())
         return len(self.lines) - 1
 

@@ -50,7 +50,7 @@ def pass_sampler(
     -----
     ``block.edge_data["w"]`` is p of each drawn edge. The paper aggregates by the plain mean over
     draws, and trains W1, W2 and W3 by the mean over draws of (dL/dh_v . h_u) grad log p:
-    ``pass_ratio`` has it.
+    ``pass_ratio`` has it; so has ``p / p.detach()`` of ``sampler.recompute``, with ``scope=-1``.
     """
     if len(W3) != 3:
         raise ValueError(f"W3: expected 3 numbers, got {len(W3)}")

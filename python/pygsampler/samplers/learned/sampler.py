@@ -212,7 +212,7 @@ class LearnedSampler(ProgramSampler[Any]):
 
     def sampled_graph(self, graph: Graph) -> Graph:
         """The graph with the arrays."""
-        state, (edges, nodes) = self._state, self._program.array_names
+        state = self._state
         with state.lock:
             known = state.graphs.get(graph)
             # The engine reads the arrays on the CPU where they are.
@@ -221,7 +221,7 @@ class LearnedSampler(ProgramSampler[Any]):
                 return stored
             relation: Any = graph._source
             host = relation._on_cpu()._with_data(state.edges, state.nodes)
-            made: Any = host._with_arrays(edges, nodes, self._program.plan["weight"])
+            made: Any = host._with_named(self._program._reads)
             if graph._device >= 0:
                 made = relation._twin(made)
             state.graphs[graph] = state.version, made, host
