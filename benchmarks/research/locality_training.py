@@ -21,7 +21,7 @@ from .locality_graphs import Case
 HIDDEN = 64
 # Fanouts of the evaluation, with uniform neighbors, of every model.
 EVALUATED = [10, 10]
-# The paper's settings (its Table 2; its GraphSAGE's batches): sizes, n and s.
+# Sizes of the authors' configurations, and n and s of the paper's table 2.
 SAGE_FANOUTS, SAGE_BATCH, SAGE_MARKS = [25, 10], 512, (4, 0.87)
 LAYER_NODES, LAYER_BATCH = [100, 100], 256
 SAINT_BUDGET, SAINT_MARKS = 4000, (3, 0.77)

@@ -61,8 +61,10 @@ def test_every_model_and_way_is_measured(training: Any, monkeypatch: pytest.Monk
     training.run(kept, SimpleNamespace(left=lambda: 600.0), True)
     stages, *epochs = kept.rows
     assert stages["kind"] == "stages"
-    assert stages["nodes"][0] == 64 <= stages["nodes"][1] <= stages["nodes"][2]
-    assert set(stages["ms"]) == {"sample", "read", "layer 1", "layer 2", "backward", "update"}
+    assert stages["nodes"][0] == 64 and stages["nodes"] == sorted(stages["nodes"])
+    assert set(stages["ms"]) == {
+        *("sample", "read", "layer 1", "layer 2", "layer 3", "backward", "update")
+    }
     assert {row["model"] for row in epochs} == {"GCN", "SAGE", "GAT"}
     for row in epochs:
         assert set(row["epoch_ms"]) == set(training.WAYS)
@@ -88,9 +90,20 @@ ABOUT = {
 def test_ways_that_train_differently_are_refused(
     training: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = iter(range(1000))
-    monkeypatch.setattr(training, "losses", lambda step, loader: [float(next(count))])
-    with pytest.raises(training.CheckError, match="losses"):
+    for values in ([1.0, 2.0], [1.0, float("nan")]):
+        losses = iter(values)
+        monkeypatch.setattr(training, "losses", lambda *arguments, of=losses: [next(of)])
+        with pytest.raises(training.CheckError, match="loss"):
+            training.run(Kept(), SimpleNamespace(left=lambda: 600.0), True)
+    monkeypatch.setattr(training, "losses", lambda step, loader: [1.0])
+    make = training.pgs.PGSampler
+
+    def other(fanouts: Any, *, seed: int, mode: str, mode_options: Any) -> Any:
+        seed += mode == "bsp"
+        return make(fanouts, seed=seed, mode=mode, mode_options=mode_options)
+
+    monkeypatch.setattr(training.pgs, "PGSampler", other)
+    with pytest.raises(training.CheckError, match="other edges"):
         training.run(Kept(), SimpleNamespace(left=lambda: 600.0), True)
 
 

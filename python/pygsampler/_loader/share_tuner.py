@@ -84,7 +84,7 @@ class ShareTuner:
 
 
 def settled(device: int) -> float:
-    """Returns the time, in seconds, once the device has done all that it was given."""
+    """Returns the time, in seconds, once the device has finished all of its work."""
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.synchronize(device)
     return perf_counter()

@@ -481,7 +481,10 @@ class PGSampler(HeteroOptionSampler):
             "replace": replace,
             "edge_weights": edge_weights,
             "mode": mode,
-            "mode_options": mode_options,
+            # A copy: what the caller does with it counts for no batch.
+            "mode_options": dict(mode_options)
+            if isinstance(mode_options, Mapping)
+            else mode_options,
         }
         # DGL's own method keeps what it knows of a graph in ``g`` and ``mapping``.
         self.fused, self.g = fused, None

@@ -111,7 +111,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         paper has 5 (section III-C). None is 16 on the CPU, and on a GPU more where more tasks wait.
         It changes no batch. ``"reservoir"``:
         ``degree_threshold``, ``block_threshold``, ``memory``, ``schedule`` and ``streams``, as
-        docs/research/modes.md has them.
+        docs/research/turbognn.md has them.
     map_bytes : int, optional
         Bytes that a batch in flight may use to number its nodes. Above it tables grow with
         the batch, where else a map of 4 bytes for each node of the graph (8 for batches
