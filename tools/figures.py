@@ -16,7 +16,10 @@ from pathlib import Path
 
 from figure_tables import FIGURES, ROOT
 
-_RESEARCH = ("gnnsampler", "gsampler", "nextdoor", "nextdoor-figures", "pgsampler", "turbognn")
+_RESEARCH = (
+    *("gnnsampler", "gsampler", "nextdoor", "nextdoor-figures", "pgsampler", "turbognn"),
+    "turbognn-figures",
+)
 PAGES = tuple(
     ROOT / page
     for page in (

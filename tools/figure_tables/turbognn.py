@@ -93,7 +93,7 @@ def gpu_turbo(record: Record) -> str:
             else:
                 cells += [""] * 3
         rows.append(cells)
-    head = ["graph", "vertices"]
+    head = ["graph", "nodes"]
     for fanout in fanouts:
         head += [f"fanout {fanout}: off, us", "on, us", "ratio"]
     return f"{source(record)}\n{table(head, rows, len(head) - 1)}"
@@ -117,7 +117,7 @@ def gpu_turbo_ablation(record: Record) -> str:
         cells.append("" if order is None else f"{100 * order / drawn(row, 'B+S+A'):.1f} %")
         rows.append(cells)
     shown = {"derived": "B+S+A, D derived", "bsp": "O(fanout)"}
-    head = ["graph", "vertices", "fanout", "off, us", *(shown.get(way, way) for way in ways)]
+    head = ["graph", "nodes", "fanout", "off, us", *(shown.get(way, way) for way in ways)]
     head += ["off, of a copy", "B+S+A, of a copy", "O(fanout), of a copy", "sorting, of B+S+A"]
     return table(head, rows, len(head) - 1)
 
