@@ -149,6 +149,7 @@ def test_budgets_that_cannot_be() -> None:
     own = loader(prefetch_memory=1 << 20)
     with pytest.raises(ValueError, match="prefetch=4 is the most that are ahead"):
         own.prefetch = (1, 4)
+    assert own.prefetch == 4
     with pytest.raises(AttributeError, match="prefetch_memory: expected no assignment"):
         own.prefetch_memory = 5
     with pytest.raises(ValueError, match="memory: expected an integer >= 1, got 0"):

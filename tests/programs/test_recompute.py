@@ -256,3 +256,33 @@ def test_a_list_of_all_nodes_is_chosen_by_values() -> None:
     sampler = chosen(V=TENSORS["V"], weight="w", seed=1)
     batch = sampler.sample(GRAPH, SEEDS)
     assert same(batch, sampler.recompute(GRAPH, batch, learned(V=TENSORS["V"]))) > 10
+
+
+def test_blocks_that_are_slices_of_all_or_have_no_edges() -> None:
+    @pgs.program
+    def sliced(A: Any, seeds: Any, V: Any) -> Any:
+        return A.mul(V, axis=1)[:, seeds]
+
+    @pgs.program
+    def empty(A: Any, seeds: Any, V: Any) -> Any:
+        P = A[:, seeds].mul(V, axis=1)
+        return P.where(P > 500)
+
+    V = RNG.uniform(1, 2, NODES).astype(np.float32)
+    for program, seeds in ((sliced, [1]), (sliced, [0, 2]), (sliced, SEEDS), (empty, SEEDS)):
+        sampler = program(V=V, seed=1)
+        batch = sampler.sample(GRAPH, seeds).torch()
+        count = same(batch, sampler.recompute(GRAPH, batch, learned(V=V)))
+        assert (count > 0) is (program is sliced)
+
+
+def test_values_of_values_are_traced_in_time() -> None:
+    @pgs.program
+    def doubled(A: Any, seeds: Any, k: int) -> Any:
+        v = A.degree()
+        for _ in range(k):
+            v = v + v
+        return A[:, seeds].mul(v[seeds], axis=0)
+
+    # By each path through the sums this would take 2**60 steps.
+    assert doubled(k=60, seed=1).sample(GRAPH, SEEDS).num_edges > 0

@@ -70,11 +70,17 @@ def test_calls_go_on_counting() -> None:
     alike(results[1], sampler.sample(g, [1, 2, 3], epoch=0, batch=1))
 
 
+@pgs.program
+def walk_program(A: Any, seeds: Any) -> Any:
+    return A.walk(seeds, 3)
+
+
 def test_bad_input() -> None:
     g, sampler = graph(), SAMPLERS["khop"]
     other = pgs.Graph.from_coo([0], [1], num_nodes=200)
     for arguments, error, text in (
         ((pgs.PGSampler([3]), [g], [0]), TypeError, "sampler: expected a KHop, a LayerSample or"),
+        ((walk_program(seed=1), [g], [0]), TypeError, "sampler: expected a KHop, a LayerSample or"),
         ((sampler, g, [0]), TypeError, "graphs: expected a sequence of Graph, got"),
         ((sampler, [], [0]), ValueError, "graphs: expected one for each device, got none"),
         ((sampler, [g, 3], [0]), TypeError, "graph: expected a pygsampler.Graph"),

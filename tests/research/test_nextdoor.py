@@ -278,6 +278,38 @@ def test_calls_for_one_sample_and_for_many_make_the_same(name: str) -> None:
         assert not np.array_equal(other.steps[0], many.steps[0])
 
 
+class DrawsAfter(Walk):
+    """A walk that draws once more after node2vec's rejection, and goes by both."""
+
+    def next(self, s: Any, transits: Any, srcEdges: Any, step: int) -> Any:
+        t, tEdges = s.prevVertex(2, 0), s.prevEdges(2, 0)
+        u = rejection_smpl(transits[0], srcEdges, 1.0, t, tEdges, 4.0, 0.25)
+        return np.where(randFloat() < 0.5, u, srcEdges[randInt(0, srcEdges.size())])
+
+
+def test_a_sample_depends_on_no_other_after_draws_that_are_tried_again() -> None:
+    edges = np.random.default_rng(3).integers(0, 50, (2, 300))
+    wide = pgs.Graph.from_coo(*edges, num_nodes=50)
+    roots = list(range(40))
+    whole = NextDoor(DrawsAfter(5), batched=True, seed=2).sample(wide, roots, epoch=0, batch=0)
+    few = NextDoor(DrawsAfter(5), batched=True, seed=2).sample(wide, roots[:7], epoch=0, batch=0)
+    one = NextDoor(DrawsAfter(5), seed=2).sample(wide, roots, epoch=0, batch=0)
+    for of_all, of_few, of_one in zip(whole.steps, few.steps, one.steps, strict=True):
+        assert of_all[:7].tolist() == of_few.tolist()
+        assert of_all.tolist() == of_one.tolist()
+
+
+def test_samples_within_a_budget() -> None:
+    sampler = NextDoor(DrawsAfter(2), batched=True, seed=2)
+    sets = [[0, 1], [2], [3, 4]]
+    within = sampler.sample_many(tree(), sets, epoch=0, batch=0, memory=1)
+    for mine, theirs in zip(
+        within, sampler.sample_many(tree(), sets, epoch=0, batch=0), strict=True
+    ):
+        assert [a.tolist() for a in mine.steps] == [a.tolist() for a in theirs.steps]
+        assert mine.nbytes > 0
+
+
 @pytest.mark.parametrize("by", ["prefix", "rejection"])
 def test_deepwalk_has_its_law(by: str) -> None:
     application = PrefixWalk(3) if by == "prefix" else DeepWalk(3)

@@ -590,10 +590,15 @@ def result_bytes(result: Any) -> int:
     TypeError for a result that is none of this package's.
     """
     if not isinstance(result, MiniBatch):
+        if isinstance(size := getattr(result, "nbytes", None), int):
+            return size
         memory = getattr(result, "_memory", None)
         count = getattr(memory, "size" if isinstance(memory, memories.Memory) else "nbytes", None)
         if count is None:
-            raise TypeError(f"expected a batch of this package's samplers, got {describe(result)}")
+            raise TypeError(
+                "memory, prefetch_memory: expected a sampler of this package, or results with "
+                f"nbytes, got {describe(result)}"
+            )
         return int(count)
     source, blocks = result._source, result._all_blocks()
     if isinstance(source, HeaderSource):

@@ -88,8 +88,8 @@ class DataLoader(LoaderBase[BatchT]):
         fewer than ``prefetch`` are ahead where they take more, one at least. On the CPU batches
         count with their features, by the largest so far, after the first; on a GPU with all that
         they work in, as the engine expects it or, of samplers that start no groups, as the largest
-        so far had it. Batches do not depend on it. With ``"auto"`` it stands in for the free
-        memory. None with ``static`` or a pair.
+        so far had it. Batches do not depend on it, except those of samplers that learn. With
+        ``"auto"`` it stands in for the free memory. None with ``static`` or a pair.
     cache : "auto", optional
         Of ``features`` that a GPU reads out of page-locked memory, as many rows as fit are copied
         to the GPU, those of nodes with most out-edges: ``Features.cache`` with the policy

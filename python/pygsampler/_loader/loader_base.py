@@ -178,9 +178,10 @@ class LoaderBase(Generic[BatchT]):
             self._epochs.check_shuffle(value)
             self._epochs.shuffle = value
         else:
-            vars(self)[name] = value
             if name == "prefetch":
                 check_budget(self.prefetch_memory, value, False)
+            vars(self)[name] = value
+            if name == "prefetch":
                 self._tuner = PrefetchTuner(self.prefetch_memory) if value == AUTO else None
             elif name == "gpu_share":
                 self._share_tuner = ShareTuner() if value == AUTO else None

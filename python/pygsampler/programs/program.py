@@ -477,6 +477,11 @@ class Program(EngineSampler, Sampler[Any]):
         ValueError
             For other shapes, for a batch with other edges, and for values that depend on random
             numbers or on edges that were drawn and are not returned.
+
+        Notes
+        -----
+        Gradients are torch's: of ``(d > 0).select(1 / d, 0)`` they are NaN where d is 0, unlike
+        those of ``(d > 0).select(1 / d.maximum(1e-9), 0)``.
         """
         import torch
 

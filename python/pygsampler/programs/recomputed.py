@@ -342,11 +342,12 @@ class _Recomputation:
 
     def _at_edges(self, C: _MatrixValues, edges: _MatrixEdges) -> _MatrixValues:
         """Returns C's values at edges that were chosen from it."""
-        own = C.edges
-        columns = edges.columns
-        if own.nodes is not edges.nodes and own.nodes is not None:
+        own, columns = C.edges, edges.columns
+        if own.nodes is None:
+            columns = edges.end_nodes(0)
+        elif own.nodes is not edges.nodes:
             columns = _positions(own.nodes, edges.end_nodes(0))
-        span = 1 + max(int(own.ids.max()), int(edges.ids.max())) if len(own.ids) else 1
+        span = 1 + int(torch.cat([own.ids, edges.ids, own.ids.new_zeros(1)]).max())
         place = _positions(own.columns * span + own.ids, columns * span + edges.ids)
         return _MatrixValues(edges, C.values[place])
 

@@ -10,6 +10,7 @@ from pygsampler._arrays.ids import as_ids
 from pygsampler._batch import layout as at
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import describe
+from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import check_graph
 from pygsampler.research.step_samples import StepSamples
@@ -90,11 +91,13 @@ def sample_shares(
     """Returns the share of each graph of ``sample_on_devices``, on the graph's device."""
     import numpy as np
 
-    plan = getattr(sampler, "plan", None)
-    if not isinstance(plan, Plan) or sampler.result_kind not in ("walks", "steps"):
+    kind = getattr(sampler, "result_kind", None)
+    # A program of walks is no ``EngineSampler``: lanes of its own cannot be dealt.
+    if not isinstance(sampler, EngineSampler) or kind not in ("walks", "steps"):
         raise TypeError(
             f"sampler: expected a KHop, a LayerSample or a RandomWalk, got {describe(sampler)}"
         )
+    plan = sampler._plan
     _check_graphs(graphs)
     ids = as_ids(seeds, "seeds")
     roots = np.array(memories.integer_view(ids.address, ids.length, ids.bits) if ids.length else [])

@@ -116,7 +116,12 @@ def rejection_smpl(
     bound = call.lanes(maxW, np.float64) * max(1 / p, 1, 1 / q)
     result = np.full(bound.shape, NULL)
     waiting = (call.lanes(srcEdges.size()) > 0) & (bound > 0)
+    if not (np.isfinite(bound).all() and 0 < p < np.inf and 0 < q < np.inf):
+        raise ValueError(
+            f"rejection_smpl: expected finite weights, and p and q above 0, got p={p}, q={q}"
+        )
     while waiting.any():
+        asked, before = waiting.copy(), call.drawn
         idx = randInt(0, srcEdges.size())
         u = srcEdges[idx]
         near = np.where(tEdges.has(u, where=waiting & (call.lanes(u != t, bool))), 1, 1 / q)
@@ -125,6 +130,9 @@ def rejection_smpl(
         kept = waiting & (draws < call.lanes(srcEdges.weight(idx) * factor, np.float64))
         result[kept] = call.lanes(u)[kept]
         waiting &= ~kept
+        # Lanes that had theirs before have not drawn.
+        drawn = np.zeros(asked.shape, np.uint64) if before is None else before
+        call.drawn = np.where(asked, np.asarray(call.drawn), drawn)
     return call.nodes(result)
 
 
@@ -174,6 +182,12 @@ class NextDoorSamples:
     epoch: int
     batch: int
     seed: int
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        arrays = (self.roots, *self.steps, self.edges, self.complete)
+        return sum(int(array.nbytes) for array in arrays)
 
     def __len__(self) -> int:
         return len(self.roots)

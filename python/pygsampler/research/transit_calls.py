@@ -99,18 +99,20 @@ class Call:
     samples: Ints  # of each lane, its place in the history
     states: Words  # of each lane
     scalar: bool
-    drawn: int = 0
+    drawn: Words | None = None  # how often each lane has drawn; None: never
     replaced: list[tuple[Ints, Ints, Ints]] = field(default_factory=list)
     edges: list[tuple[Ints, Ints]] = field(default_factory=list)
 
     def draw(self) -> Words:
         """The next draw of each lane."""
-        self.drawn += 1
-        # An array of one, since scalars of NumPy warn of what wraps around.
-        return _mix(self.states + np.array([self.drawn], np.uint64) * _GOLDEN)
+        before = np.zeros(self.states.shape, np.uint64) if self.drawn is None else self.drawn
+        self.drawn = before + np.uint64(1)
+        return _mix(self.states + self.drawn * _GOLDEN)
 
     def lanes(self, value: Any, dtype: Any = np.int64) -> Any:
-        """A value as an array with an element for each lane."""
+        """A value as an array with an element for each lane; TypeError for a fraction."""
+        if dtype is np.int64 and np.asarray(value).dtype.kind not in "iub":
+            raise TypeError(f"expected integers, got {describe(value)}")
         return np.broadcast_to(np.asarray(value, dtype).reshape(-1), self.samples.shape)
 
     def shown(self, values: Any) -> Any:

@@ -30,23 +30,30 @@ def along_columns(trace: ProgramTrace, value: int, matrix: int) -> int:
     list S with repeated nodes has equal elements for equal nodes, since each is computed of its
     node alone: it is computed again, along the columns. Any other value is returned as it is.
     """
-    nodes = _columns(trace, matrix)
-    if nodes is None or _is_distinct(trace, nodes) or _along(trace, value) != nodes:
+    nodes = _columns(trace, matrix, {})
+    lists: dict[int, int | None] = {}
+    if nodes is None or _is_distinct(trace, nodes) or _along(trace, value, lists) != nodes:
         return value
-    return _rebuilt(trace, value, nodes, trace.once("column", matrix), {})
+    return _rebuilt(trace, value, nodes, trace.once("column", matrix), lists, {})
 
 
-def _columns(trace: ProgramTrace, node: int) -> int | None:
+def _columns(trace: ProgramTrace, node: int, memo: dict[int, int | None]) -> int | None:
     """Returns the list that a matrix was sliced by; None of another value, or of all nodes."""
+    if node in memo:
+        return memo[node]
     op, inputs, _ = trace.nodes[node]
+    found: int | None = None
     if op == "slice":
-        return inputs[0]
-    if op in ("cross", "extract"):
-        return inputs[1]
-    if op in _SAME_COLUMNS and inputs:
-        return _columns(trace, inputs[0])
-    found = (_columns(trace, each) for each in inputs) if op in _MAPS else iter(())
-    return next((each for each in found if each is not None), None)
+        found = inputs[0]
+    elif op in ("cross", "extract"):
+        found = inputs[1]
+    elif op in _SAME_COLUMNS and inputs:
+        found = _columns(trace, inputs[0], memo)
+    elif op in _MAPS:
+        each = (_columns(trace, place, memo) for place in inputs)
+        found = next((place for place in each if place is not None), None)
+    memo[node] = found
+    return found
 
 
 def _is_distinct(trace: ProgramTrace, node: int) -> bool:
@@ -56,31 +63,44 @@ def _is_distinct(trace: ProgramTrace, node: int) -> bool:
     return op in _DISTINCT or (op == "draw" and not attributes["replace"])
 
 
-def _along(trace: ProgramTrace, node: int) -> int | None:
+def _along(trace: ProgramTrace, node: int, memo: dict[int, int | None]) -> int | None:
     """Returns the list that a vector or dense rows run along; None: all nodes, or something else.
 
     Reductions and chances that depend on all elements of the list are something else.
     """
+    if node in memo:
+        return memo[node]
     op, inputs, _ = trace.nodes[node]
+    found: int | None = None
     if op in ("gather", "take"):
-        return inputs[1]
-    if op == "isin":
-        return inputs[0]
-    if op in _MAPS or op in ("project", "entry"):
-        return next((x for x in (_along(trace, each) for each in inputs) if x is not None), None)
-    return None
+        found = inputs[1]
+    elif op == "isin":
+        found = inputs[0]
+    elif op in _MAPS or op in ("project", "entry"):
+        each = (_along(trace, place, memo) for place in inputs)
+        found = next((place for place in each if place is not None), None)
+    memo[node] = found
+    return found
 
 
-def _rebuilt(trace: ProgramTrace, node: int, nodes: int, columns: int, done: dict[int, int]) -> int:
-    if node in done or _along(trace, node) != nodes:
+def _rebuilt(
+    trace: ProgramTrace,
+    node: int,
+    nodes: int,
+    columns: int,
+    lists: dict[int, int | None],
+    done: dict[int, int],
+) -> int:
+    """Returns the node that computes a value along the columns instead of along the list."""
+    if node in done or _along(trace, node, lists) != nodes:
         return done.get(node, node)
     op, inputs, attributes = trace.nodes[node]
     made: tuple[int, ...]
     if op == "isin":
         made = columns, inputs[1]
     elif op in ("gather", "take"):
-        made = _rebuilt(trace, inputs[0], nodes, columns, done), columns
+        made = _rebuilt(trace, inputs[0], nodes, columns, lists, done), columns
     else:
-        made = tuple(_rebuilt(trace, each, nodes, columns, done) for each in inputs)
+        made = tuple(_rebuilt(trace, each, nodes, columns, lists, done) for each in inputs)
     done[node] = trace.once(op, *made, **attributes)
     return done[node]

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from pygsampler.programs._language.inputs import InputContent
 
-# An input's softmax is an operator for each of its elements.
-_MOST_ELEMENTS = 256
 # Operators that stand between a matrix and a vector only by a method's name.
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 
@@ -450,12 +448,6 @@ class Input:
 
     def softmax(self) -> list[Scalar]:
         """The exponentials of a vector's elements over their sum."""
-        if len(self) > _MOST_ELEMENTS:
-            raise self._trace.refuse(
-                f"softmax of the input {self._name} of shape {self._shape}",
-                f"expected at most {_MOST_ELEMENTS} numbers; of a value for each node it is "
-                f"e / e.sum(), e = ({self._name} - {self._name}.max()).exp()",
-            )
         elements: list[Any] = [self[i] for i in range(len(self))]
         most = functools.reduce(lambda a, b: a.maximum(b), elements)
         raised = [(x - most).exp() for x in elements]
