@@ -98,6 +98,36 @@ def test_a_forged_pickle_is_checked():
         make(indptr, of(np.full(20, 99)), ids, nodes)
 
 
+@pytest.mark.parametrize("kind", ["memory", "file", "typed", "typed file"])
+def test_a_copy_of_a_graph_is_closed_on_its_own(kind: str, tmp_path):
+    weights = np.arange(1, 5.0)
+    graph = pgs.Graph.from_csc([0, 2, 2, 4], [1, 2, 0, 1], edge_data={"w": weights})
+    if kind.startswith("typed"):
+        rows = {("a", "to", "a"): ([0, 2, 2, 4], [1, 2, 0, 1])}
+        names = {("a", "to", "a"): {"w": weights}}
+        graph = pgs.HeteroGraph(rows, edge_data=names, node_data={"a": {"x": np.arange(3)}})
+    if kind.endswith("file"):
+        graph.save(tmp_path / "g.pgs")
+        graph = pgs.Graph.open(tmp_path / "g.pgs")
+        (tmp_path / "g.pgs").unlink()
+    sampler = pgs.PGSampler([2], prob="w", seed=0)
+    seeds = {"a": [2, 0]} if kind.startswith("typed") else [2, 0]
+    wanted = repr(sampler.sample(graph, seeds, batch=0))
+    path = graph.path
+    first, second = copy.copy(graph), copy.copy(graph)
+    first.close()
+    assert repr(graph) == repr(second)
+    assert second.path == path
+    graph.close()
+    assert repr(sampler.sample(second, seeds, batch=0)) == wanted
+    assert len(second.edata) == 1
+    assert len(second.ndata) == kind.startswith("typed")
+    with pytest.raises(pgs.errors.ClosedError, match="got one that was closed"):
+        copy.copy(graph)
+    with pytest.raises(pgs.errors.ClosedError, match="got one that was closed"):
+        graph.save(tmp_path / "g.pgs", tables=None if kind.startswith("typed") else ["w"])
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_array_keeps_its_values(protocol):
     batch = pgs.PGSampler([2], seed=0).sample(circulant(9, 3, 32), [4, 2])

@@ -493,6 +493,7 @@ class Graph(GraphState):
             arrays that the format has no room for: 4096 arrays in all, whose names have up to 63
             bytes, the type's place among them.
         """
+        self._relations()
         host = self._on_cpu()
         relation, group = host._relation, host._source
         if relation is None:
@@ -805,12 +806,24 @@ class Graph(GraphState):
         # Of two threads that come at once one's is kept.
         return self._joints.setdefault(key, made)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def _check_in_one_place(self) -> None:
+        """Raises TypeError for a graph that has neither copies nor pickles."""
         if self.shared:
             raise TypeError(
                 "Graph: expected a graph that lies in one place to pickle, got one that devices "
                 'share; pickle graph.to("cpu"), or share it anew with pygsampler.distributed.share'
             )
+
+    def __copy__(self) -> Graph:
+        """Returns a graph on the same arrays, which stays open when this one is closed."""
+        self._check_in_one_place()
+        made = self.with_data()
+        if self._relation is None and self._device < 0:
+            made._source._file = self._source._file
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._check_in_one_place()
         self._relations()
         if self._device >= 0:
             return Graph._later, (self._on_cpu(), self._device, self.pinned)

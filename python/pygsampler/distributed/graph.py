@@ -191,7 +191,7 @@ class DistributedGraph(Graph):
         self._service.close()
         super().close()
 
-    def __reduce__(self) -> NoReturn:
+    def _check_in_one_place(self) -> NoReturn:
         raise TypeError(
             "DistributedGraph: expected something to pickle, got a graph whose parts lie in "
             "several processes; open it where it is needed"
