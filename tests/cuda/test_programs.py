@@ -629,6 +629,18 @@ def test_once_a_graph() -> None:
                 assert np.array_equal(mine.edge_data["w"], theirs.edge_data["w"], equal_nan=True)
 
 
+def test_versions_of_learned_weights_share_the_edges() -> None:
+    graph = random_graph(200, 3).graph(32, 32).to("cuda")
+    sampler = samplers.learned.gcn_bs(graph, fanouts=[3, 5], seed=1)
+    for version in range(3):
+        same(
+            sampler.sample(graph, [0, 5], batch=version),
+            sampler.sample(graph.to("cpu"), [0, 5], batch=version),
+        )
+        assert sampler.sampled_graph(graph)._open().shares(graph._source._open())
+        trained(sampler)
+
+
 def test_edges_by_rows_and_by_columns() -> None:
     cpu, there = both(random_graph(scaled(20000, 400), 5), 32)
     seeds = np.random.default_rng(1).integers(0, cpu.num_nodes, 40)

@@ -41,8 +41,8 @@ class _LearnedState:
     def _begin(self) -> None:
         self._renew()
         self.versions: OrderedDict[tuple[int, int], int] = OrderedDict()
-        # By graph: the version that it was made of, the graph with the arrays, and what that is of.
-        self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph, Graph]] = WeakKeyDictionary()
+        # By graph: the version that it was made of, and the graph with the arrays.
+        self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph]] = WeakKeyDictionary()
 
     def _renew(self) -> None:
         self._lock = RLock()
@@ -219,14 +219,10 @@ class LearnedSampler(ProgramSampler[Any]):
             if known is not None and (graph._device < 0 or known[0] == state.version):
                 stored: Graph = known[1]
                 return stored
-            relation: Any = graph._source
-            host = relation._on_cpu()._with_data(state.edges, state.nodes)
-            made: Any = host._with_named(self._program._reads)
-            if graph._device >= 0:
-                made = relation._twin(made)
-            state.graphs[graph] = state.version, made, host
-            read: Graph = made
-            return read
+            source: Any = graph._source
+            made: Graph = source._with_inputs(self._program._reads, state.edges, state.nodes)
+            state.graphs[graph] = state.version, made
+            return made
 
     def launch(
         self,
