@@ -17,8 +17,13 @@ func TestNewSampler(t *testing.T) {
 		},
 		{
 			`{"replace": true, "fanouts": [1], "family": "queue", "ordered": false, "map_bytes": null}`,
-			`{"family": "queue", "fanouts": [1], "replace": true, "frontier": "all", ` +
+			`{"family": "queue", "fetch_size": null, "fanouts": [1], "replace": true, "frontier": "all", ` +
 				`"disjoint": false, "ordered": false, "prob": null, "mask": null, "edge_weights": null, "map_bytes": null}`,
+		},
+		{
+			`{"fanouts": [1], "family": "queue", "fetch_size": 5}`,
+			`{"family": "queue", "fetch_size": 5, "fanouts": [1], "replace": false, "frontier": "all", ` +
+				`"disjoint": false, "ordered": true, "prob": null, "mask": null, "edge_weights": null, "map_bytes": null}`,
 		},
 	} {
 		p, err := NewSampler(k.document, math.MaxUint64-4)
@@ -70,6 +75,8 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{`{"family": "queue", "fanouts": [3], "disjoint": true}`, KindValue, "mode: expected 'auto' or 'persistent' with disjoint=True, got 'queue'"},
 		{`{"family": "neighbor", "fanouts": [3], "edge_weights": "hajek"}`, KindValue, "edge_weights: expected None or 'ht', got str 'hajek'"},
 		{`{"family": "queue", "fanouts": [3], "edge_weights": "ht"}`, KindValue, "mode: expected 'auto' or 'persistent' with edge_weights='ht', got 'queue'"},
+		{`{"family": "queue", "fanouts": [3], "fetch_size": 257}`, KindValue, "fetch_size: expected an integer from 1 to 256, got 257"},
+		{`{"family": "bsp", "fanouts": [3], "fetch_size": 5}`, KindType, "fetch_size: expected no such option here, got int 5"},
 		{`{"family": "fused", "fanouts": [3], "mask": "m"}`, KindValue, "mode: expected 'auto' or 'persistent' with mask, got 'fused'"},
 	} {
 		_, err := NewSampler(k.document, 0)
