@@ -114,6 +114,8 @@ class ProcessGroup:
             _meet(what, wait)
             # One of our own heeds the timeout, and asks nothing of a GPU.
             group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
+            # One that closed at once would end connections that another is still making.
+            dist.barrier(group=group)
         self._group = group
         self.rank, self.size = int(dist.get_rank(group)), int(dist.get_world_size(group))
         if self.rank < 0:
