@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,12 @@ def ablation(content: dict[str, Any], folder: Path) -> None:
     if not rows:
         return
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
-    hops = sorted({len(row["fanouts"]) for row in rows})
-    figure, axes = _panels(len(hops), len(shapes))
-    for i, depth in enumerate(hops):
-        for j, shape in enumerate(shapes):
-            own = [r for r in rows if r["shape"] == shape and len(r["fanouts"]) == depth]
-            _speedups(axes[i][j], own)
-            axes[i][j].set_title(f"{shape}, {depth} hops", fontsize=9)
-    axes[0][0].set_ylabel("times as fast as bsp")
-    _finish(figure, axes, content, folder / "ablation_speedup.png")
+    label, path = "times as fast as bsp", folder / "ablation_speedup.png"
+    _by_shape_and_hops(_speedups, rows, shapes, label, content, path)
     # The two graphs of the paper's figure 10, where they were measured.
     two = [shape for shape in ("reddit", "products") if shape in shapes] or shapes[:2]
-    figure, axes = _panels(len(hops), len(two))
-    for i, depth in enumerate(hops):
-        for j, shape in enumerate(two):
-            own = [r for r in rows if r["shape"] == shape and len(r["fanouts"]) == depth]
-            _times(axes[i][j], own)
-            axes[i][j].set_title(f"{shape}, {depth} hops", fontsize=9)
-    axes[0][0].set_ylabel("microseconds a batch")
-    _finish(figure, axes, content, folder / "ablation_time.png")
+    label, path = "microseconds a batch", folder / "ablation_time.png"
+    _by_shape_and_hops(_times, rows, two, label, content, path)
 
 
 def kernel_times(content: dict[str, Any], path: Path) -> None:
@@ -51,15 +39,8 @@ def kernel_times(content: dict[str, Any], path: Path) -> None:
     if not rows:
         return
     shapes = list(dict.fromkeys(row["shape"] for row in rows))
-    hops = sorted({len(row["fanouts"]) for row in rows})
-    figure, axes = _panels(len(hops), len(shapes))
-    for i, depth in enumerate(hops):
-        for j, shape in enumerate(shapes):
-            own = [r for r in rows if r["shape"] == shape and len(r["fanouts"]) == depth]
-            _speedups(axes[i][j], own)
-            axes[i][j].set_title(f"{shape}, {depth} hops", fontsize=9)
-    axes[0][0].set_ylabel("kernels, times as fast as bsp's")
-    _finish(figure, axes, content, path)
+    label = "kernels, times as fast as bsp's"
+    _by_shape_and_hops(_speedups, rows, shapes, label, content, path)
 
 
 def grid(content: dict[str, Any], path: Path) -> None:
@@ -81,6 +62,26 @@ def grid(content: dict[str, Any], path: Path) -> None:
             axes[0][j].plot(places, [row["ratio"] for row in line], style, marker=".", label=label)
         axes[0][j].set_title(shape, fontsize=9)
     axes[0][0].set_ylabel("times as fast as DGL on the same GPU")
+    _finish(figure, axes, content, path)
+
+
+def _by_shape_and_hops(
+    draw: Callable[[Any, list[dict[str, Any]]], None],
+    rows: list[dict[str, Any]],
+    shapes: list[str],
+    label: str,
+    content: dict[str, Any],
+    path: Path,
+) -> None:
+    """A panel for each shape and number of hops."""
+    hops = sorted({len(row["fanouts"]) for row in rows})
+    figure, axes = _panels(len(hops), len(shapes))
+    for i, depth in enumerate(hops):
+        for j, shape in enumerate(shapes):
+            own = [r for r in rows if r["shape"] == shape and len(r["fanouts"]) == depth]
+            draw(axes[i][j], own)
+            axes[i][j].set_title(f"{shape}, {depth} hops", fontsize=9)
+    axes[0][0].set_ylabel(label)
     _finish(figure, axes, content, path)
 
 

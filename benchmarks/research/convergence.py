@@ -22,7 +22,7 @@ import importlib.util
 import itertools
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -230,17 +230,13 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 after a failed check."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    options = parser_of("benchmarks.research.convergence", __doc__, 6).parse_args(given)
     if options.quick:
         options.graphs, options.planted, options.seeds, options.epochs = ["planted"], 2000, 2, 2
         # Models that have hardly learned differ by more.
         options.batch, options.most = 256, 1.0
-    record = environment.describe(given, "benchmarks.research.convergence", note=options.note)
-    print(environment.summary(record), end="\n\n")
-    try:
-        record["rows"] = run(options)
-    except CheckError as error:
-        print(f"refused: {error}", file=sys.stderr)
+    record = recorded("benchmarks.research.convergence", given, options, run)
+    if record is None:
         return 1
     if options.out:
         name = f"convergence{'' if options.device == 'cpu' else '-cuda'}"
@@ -250,10 +246,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.research.convergence", description=__doc__
-    )
+def recorded(
+    module: str,
+    given: Sequence[str],
+    options: argparse.Namespace,
+    run: Callable[[argparse.Namespace], list[dict[str, Any]]],
+) -> dict[str, Any] | None:
+    """Returns the record of a run, which prints its table; None after a failed check."""
+    record: dict[str, Any] = environment.describe(list(given), module, note=options.note)
+    print(environment.summary(record), end="\n\n")
+    try:
+        record["rows"] = run(options)
+    except CheckError as error:
+        print(f"refused: {error}", file=sys.stderr)
+        return None
+    return record
+
+
+def parser_of(module: str, document: str | None, epochs: int) -> argparse.ArgumentParser:
+    """Returns the parser of a program that trains on both graphs, for so many epochs."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=document)
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     names = ["debian", "planted"]
@@ -261,8 +273,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--planted", type=int, default=20_000, help="nodes of that graph")
     parser.add_argument("--batch", type=int, default=1024, help="seeds of a batch")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--out", type=Path, help="folder for the JSON file and the picture")
+    parser.add_argument("--epochs", type=int, default=epochs)
+    parser.add_argument("--out", type=Path, help="folder for the files")
     parser.set_defaults(most=2 * POINT)
     parser.add_argument("--note", help="as in python -m benchmarks")
     return parser

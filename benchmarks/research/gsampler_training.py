@@ -19,7 +19,6 @@ import itertools
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,10 +30,10 @@ from pygsampler import samplers
 from pygsampler._cli.bench.check import CheckError
 from pygsampler.torch import DataLoader
 
-from .. import eager_torch, environment, report
+from .. import eager_torch, report
 from ..models import HIDDEN, SageLayer
 from ..tasks import Task, planted, words_of_debian
-from .convergence import POINT, apart
+from .convergence import apart, parser_of, recorded
 
 FANOUTS = [10, 10]
 ALGORITHMS, SYSTEMS = ("GraphSAGE", "LADIES"), ("torch", "pygsampler")
@@ -225,12 +224,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.graphs, options.planted, options.seeds, options.epochs = ["planted"], 2000, 2, 1
         # Models that have hardly learned differ by more.
         options.batch, options.nodes, options.most = 256, 256, 1.0
-    record = environment.describe(given, "benchmarks.research.gsampler_training", note=options.note)
-    print(environment.summary(record), end="\n\n")
-    try:
-        record["rows"] = run(options)
-    except CheckError as error:
-        print(f"refused: {error}", file=sys.stderr)
+    record = recorded("benchmarks.research.gsampler_training", given, options, run)
+    if record is None:
         return 1
     if options.out:
         name = f"gsampler_training{'' if options.device == 'cpu' else '-cuda'}.json"
@@ -240,21 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.research.gsampler_training", description=__doc__
-    )
-    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    names = ["debian", "planted"]
-    parser.add_argument("--graphs", nargs="+", choices=names, default=names)
-    parser.add_argument("--planted", type=int, default=20_000, help="nodes of that graph")
-    parser.add_argument("--batch", type=int, default=1024, help="seeds of a batch")
+    parser = parser_of("benchmarks.research.gsampler_training", __doc__, 5)
     parser.add_argument("--nodes", type=int, default=4000, help="rows of a hop of LADIES")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="folder for the JSON file")
-    parser.set_defaults(most=2 * POINT)
-    parser.add_argument("--note", help="as in python -m benchmarks")
     return parser
 
 

@@ -5,7 +5,7 @@ Written from "Steps of samples" in docs/concepts/randomness.md and not from the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -32,23 +32,11 @@ def khop(
     batch: int,
 ) -> Steps:
     """The samples of a call; ``unique`` is False, True or "transit"."""
-    steps = Steps([], [])
-    before = [[v] for v in seeds]
-    for step, fanout in enumerate(fanouts):
-        places = [
-            _step(
-                [[] if v < 0 else list(range(indptr[v], indptr[v + 1])) for v in transits],
-                indices,
-                fanout,
-                unique,
-                row_state(seed, epoch, batch, step + 1, w, WALKS),
-            )
-            for w, transits in enumerate(before)
-        ]
-        before = [[-1 if p < 0 else indices[p] for p in row] for row in places]
-        steps.nodes.append(before)
-        steps.places.append(places)
-    return steps
+
+    def lists_of(transits: list[int]) -> list[list[int]]:
+        return [[] if v < 0 else list(range(indptr[v], indptr[v + 1])) for v in transits]
+
+    return _samples(lists_of, indices, seeds, fanouts, unique, (seed, epoch, batch))
 
 
 def layers(
@@ -62,18 +50,29 @@ def layers(
     batch: int,
 ) -> Steps:
     """The samples of a call of ``LayerSample``: all transits have one list."""
+
+    def lists_of(transits: list[int]) -> list[list[int]]:
+        return [[p for v in transits if v >= 0 for p in range(indptr[v], indptr[v + 1])]]
+
+    return _samples(lists_of, indices, seeds, sizes, unique, (seed, epoch, batch))
+
+
+def _samples(
+    lists_of: Callable[[list[int]], list[list[int]]],
+    indices: Sequence[int],
+    seeds: Sequence[int],
+    fanouts: Sequence[int],
+    unique: Any,
+    numbers: tuple[int, int, int],
+) -> Steps:
+    """Steps of all samples, each from the lists of edges that its transits give."""
     steps = Steps([], [])
     before = [[v] for v in seeds]
-    for step, size in enumerate(sizes):
+    for step, fanout in enumerate(fanouts):
+        states = [row_state(*numbers, step + 1, w, WALKS) for w in range(len(before))]
         places = [
-            _step(
-                [[p for v in transits if v >= 0 for p in range(indptr[v], indptr[v + 1])]],
-                indices,
-                size,
-                unique,
-                row_state(seed, epoch, batch, step + 1, w, WALKS),
-            )
-            for w, transits in enumerate(before)
+            _step(lists_of(transits), indices, fanout, unique, state)
+            for transits, state in zip(before, states, strict=True)
         ]
         before = [[-1 if p < 0 else indices[p] for p in row] for row in places]
         steps.nodes.append(before)
