@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch.nn import functional
 from tqdm import tqdm
@@ -113,6 +114,8 @@ class Training:
             g, task.train.to(device), self._sampler, batch_size=batch, shuffle=True, device=device
         )
         dgl.seed(seed)
+        # DGL's loader shuffles by NumPy's state.
+        np.random.seed(seed)
 
     def batches(self) -> Batches:
         """One epoch."""
