@@ -93,6 +93,16 @@ func DeviceCountIDs(device, ids, count, bits, counts, rows, stream int64) (zero 
 	return 0, core.DeviceCountIDs(device, ids, count, bits, counts, rows, stream)
 }
 
+// DeviceWriteEdges writes some values of an array of a graph on a device, as core.Relation.WriteEdges says.
+func DeviceWriteEdges(graph int64, name string, ids, values, count int64) (zero int64, err error) {
+	defer finish(&err)
+	g, err := relationOf(graph)
+	if err != nil {
+		return 0, err
+	}
+	return 0, g.WriteEdges(name, ids, values, count)
+}
+
 // DeviceFill is new memory of a device, of words of 32 bits that all have a value.
 func DeviceFill(device, words, value, stream int64) (mem int64, err error) {
 	defer finish(&err)

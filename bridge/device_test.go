@@ -41,6 +41,7 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCachePut(a, 0, b, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCacheAdmit(a, 0, b, b, c, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCountIDs(a, 0, b|1, c, d, e, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceWriteEdges(a|1<<61, "w", b, c, d) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceFill(a|1<<40, b, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceFill(0, b|-1<<63, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceAfter(a|1<<40, b, 0) },
@@ -191,6 +192,8 @@ func TestDeviceSubmitOfHostGraph(t *testing.T) {
 	fails(t, err, want)
 	_, err = submitMany(g.handle, s, 1, address(calls), 0)
 	fails(t, err, want)
+	_, err = DeviceWriteEdges(g.handle, "w", address(seeds), address(seeds), 1)
+	fails(t, err, "ValueError: graph: expected one of a CUDA device that came from the CPU, got another one")
 	for _, count := range []int64{0, -1, 1 << 40} {
 		_, err = submitMany(g.handle, s, count, address(calls), 0)
 		fails(t, err, "")

@@ -128,6 +128,32 @@ func NewDeviceRelation(device int64, c CSC, trusted bool, host *Relation) (*Rela
 	return g, nil
 }
 
+// WriteEdges writes values, 64-bit floats, of edges whose ids are at an address into the copy that a device has of a named
+// array of such floats: those that the host's array has there by now. No batch of the relation may be on its way.
+func (g *Relation) WriteEdges(name string, ids, values, count int64) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.leave()
+	if g.device == nil || g.device.host == nil {
+		return Errorf(KindValue, "graph: expected one of a CUDA device that came from the CPU, got another one")
+	}
+	if count < 0 || count > 0 && (ids == 0 || values == 0) {
+		return Errorf(KindValue, "ids: expected addresses of at least 0 ids and values, got %d at %#x and %#x", count, ids, values)
+	}
+	array, is := g.device.host.csc.EdgeData[name]
+	if !is || array.DType != csc.Float64 {
+		return Errorf(KindValue, "edata[%q]: expected an array of float64 that the relation came with, got none", name)
+	}
+	edges := memory.View[int64](ids, count)
+	for i, id := range edges {
+		if id < 0 || id >= array.Len() {
+			return Errorf(KindIndex, "ids[%d]: expected an id in [0, %d), got %d", i, array.Len(), id)
+		}
+	}
+	return onDevice(g.device.graph.WriteEdges(name, edges, memory.View[float64](values, count)))
+}
+
 // readable refuses an address at which a kernel would fault: that ends the whole
 // context, torch's work with it.
 func readable(name string, address int64, device int) error {

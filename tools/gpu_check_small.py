@@ -571,6 +571,13 @@ def programs() -> None:
         assert want.keys() == got.keys() and want, name
         for array in want:
             assert np.array_equal(got[array], want[array], equal_nan=True), (name, array)
+    # A bandit, whose new values are written on the device.
+    bandit = samplers.learned.gcn_bs(there, fanouts=[3, 5], seed=1)
+    for version in range(3):
+        batch, found = (bandit.sample(g, seeds[:2], batch=version) for g in (cpu, there))
+        arrays = arrays_of(found)
+        assert all(np.array_equal(a, arrays[name]) for name, a in arrays_of(batch).items())
+        bandit.update(batch, [np.ones(len(block.indices)) for block in batch.blocks])
 
 
 def times() -> None:
@@ -616,6 +623,7 @@ KERNELS = {
     "transpose": "transpose_{clear,count,scan,place,order}",
     "validate": "validate",
     "visit_counts": "visit_{counts,roots}{32,64}",
+    "write_values": "write_values",
     "walk": "walk{,_alias}_{csr,packed}{,_first,_second}{32,64} walk_pack{,_alias} walk_offsets"
     " walk_filter",
     "weighted": "weighted{32,64}{,_bins,_any,_trees,_many}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -639,6 +640,43 @@ def test_versions_of_learned_weights_share_the_edges() -> None:
         )
         assert sampler.sampled_graph(graph)._open().shares(graph._source._open())
         trained(sampler)
+
+
+def test_what_bandits_learn_is_written_on_the_device(monkeypatch: Any) -> None:
+    """Batches of all versions are the CPU's; the values of a few edges are written, many copied."""
+    graph = random_graph(2000, 3).graph(32, 32).to("cuda")
+    cpu = graph.to("cpu")
+    sampler = samplers.learned.thanos(graph, fanouts=[3, 5], restart=6, seed=1)
+    draw, relations = np.random.default_rng(2), []
+    for version in range(12):
+        # Two graphs, of which one misses some changes.
+        graphs = [cpu, graph] if version % 3 else [cpu]
+        seeds = draw.integers(0, 2000, 3)
+        batch, *others = (sampler.sample(g, seeds, batch=version) for g in graphs)
+        for other in others:
+            same(other, batch)
+            relations.append(sampler.sampled_graph(graph))
+        with monkeypatch.context() as patch:
+            if version == 9:
+                patch.setattr("pygsampler.samplers.learned.sampler._FEW", 1 << 40)
+            assert sampler.update(batch, [draw.random(len(b.indices)) for b in batch.blocks])
+    # Of versions 1, 2, 4, 5, 7, 8, 10 and 11: the sixth change begins anew, the tenth is of many.
+    assert [a is b for a, b in pairwise(relations)] == [*[True] * 3, False, True, False, True]
+
+
+def test_a_bandit_s_values_are_known_no_more_after_an_error(monkeypatch: Any) -> None:
+    graph = random_graph(200, 3).graph(32, 32).to("cuda")
+    sampler = samplers.learned.gcn_bs(graph, fanouts=[3], seed=1)
+    batch = sampler.sample(graph, [0, 5])
+    sampler.update(batch, [np.ones(len(batch.blocks[0].indices))])
+
+    def fails(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(sampler.sampled_graph(graph.to("cpu"))), "_write_edges", fails)
+        sampler.sample(graph, [0, 5], batch=1)
+    same(sampler.sample(graph, [0, 5], batch=2), sampler.sample(graph.to("cpu"), [0, 5], batch=2))
 
 
 def test_edges_by_rows_and_by_columns() -> None:

@@ -14,7 +14,7 @@ LIMITS = {
     "public names at the root": 21,
     "folders side by side in the Go core": 19,
     "files of the Go root package": 33,
-    "functions of the bridge": 112,
+    "functions of the bridge": 113,
     "functions that begin a batch": 2,
     "kernel sources in the largest folder": 15,
 }

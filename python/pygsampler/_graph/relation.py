@@ -22,6 +22,8 @@ from pygsampler._graph.temporal import TimeSortedBySource, TimeSortedRelation, s
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from numpy.typing import NDArray
+
     from pygsampler._arrays.array import Array
     from pygsampler._arrays.datetimes import Kind
 
@@ -425,6 +427,15 @@ class Relation(RelationState):
             host._ndata.with_more(graph_data.check_named_arrays(node_data, nodes)),
         )
         return self._twin(made) if self._device >= 0 else made
+
+    def _write_edges(self, name: str, ids: NDArray[Any], values: NDArray[Any]) -> None:
+        """Writes values of an edge array into the copy of it that a relation on a GPU has.
+
+        For ``_with_inputs``, after the array on the CPU has changed at these distinct ids, and
+        while no batch is on its way. Programs forget what they computed of the graph alone.
+        """
+        about = self._handle(), name, ids.ctypes.data, values.ctypes.data, len(ids)
+        library.call("DeviceWriteEdges", *about)
 
     def _with_program_arrays(self: R, names: ProgramArrayNames, edata: Any, ndata: Any) -> R:
         """Returns the relation, on the CPU, for programs that read these arrays by their names."""

@@ -70,6 +70,7 @@ const (
 	fusedThreads      = 512
 	bspThreads        = 256
 	validateThreads   = 512
+	writeThreads      = 256 // of write_values.cu
 	expandThreads     = 256
 	factorThreads     = 256
 	gatherThreads     = 256

@@ -12,12 +12,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 )
 
-// derivedCache is what programs have made of a graph alone, by the kernel that made it, and its edges' times; it is kept
-// until the graph is closed.
+// derivedCache is what is made of a graph once, by name, such as its edges' times, and what programs have made of it
+// and of its named arrays, by the kernel that made it. Both are kept until the graph is closed, the latter until the
+// arrays change.
 type derivedCache struct {
 	sync.Mutex
-	of      map[string]gpu.Memory
-	turning outEdgeIndex
+	of, ofArrays map[string]gpu.Memory
+	turning      outEdgeIndex
 }
 
 func (m *derivedCache) keep(key string, memory gpu.Memory) {
@@ -28,10 +29,14 @@ func (m *derivedCache) keep(key string, memory gpu.Memory) {
 }
 
 func (m *derivedCache) free(s gpu.Stream) error {
+	return errors.Join(freeAll(m.of, s), freeAll(m.ofArrays, s))
+}
+
+func freeAll(held map[string]gpu.Memory, s gpu.Stream) error {
 	var errs []error
-	for key, memory := range m.of {
+	for key, memory := range held {
 		errs = append(errs, memory.Free(s))
-		delete(m.of, key)
+		delete(held, key)
 	}
 	return errors.Join(errs...)
 }
@@ -81,7 +86,7 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 	}
 	g.made.Lock()
 	defer g.made.Unlock()
-	m, there := g.made.of[p.making.key]
+	m, there := g.made.ofArrays[p.making.key]
 	if !there {
 		var err error
 		if m, err = g.engine.pool.Alloc(f.stream, bytes); err != nil {
@@ -90,7 +95,10 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 		if err := p.make(f, m); err != nil {
 			return nil, errors.Join(err, m.Free(f.stream))
 		}
-		g.made.keep(p.making.key, m)
+		if g.made.ofArrays == nil {
+			g.made.ofArrays = make(map[string]gpu.Memory)
+		}
+		g.made.ofArrays[p.making.key] = m
 	}
 	found := make([]gpu.Address, len(offsets))
 	for i, at := range offsets {

@@ -2,13 +2,14 @@ package cuda
 
 import (
 	"errors"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
 // named is copies of a graph's named arrays, for programs; nothing changes in them while batches are on
-// their way. The zero value has none.
+// their way, and between batches WriteEdges alone changes them. The zero value has none.
 type named struct {
 	edges, vertices map[string]data
 	held            []gpu.Memory
@@ -51,6 +52,47 @@ func (g *Graph) Bring(edges, vertices map[string]csc.Values) (err error) {
 		return errors.Join(err, g.named.free(s))
 	}
 	return nil
+}
+
+// writeArgs mirrors WriteArgs in kernels/graph/write_values.cu.
+type writeArgs struct {
+	To, IDs, Values gpu.Address
+	Count, Length   uint64
+}
+
+func loadWrite(e *Engine) (*gpu.Kernel[writeArgs], error) {
+	k, err := KernelOf[writeArgs](e, "write_values", "write_values", 0)
+	return &k, err
+}
+
+// WriteEdges writes values of some edges, by their ids, into the named array of 64-bit floats that Bring has copied, and
+// forgets what programs have made of arrays. No id may stand there twice, and no batch of the graph be on its way.
+func (g *Graph) WriteEdges(name string, ids []int64, values []float64) (err error) {
+	e, to := g.engine, g.named.edges[name]
+	kernel, err := Kept(e, "write_values", loadWrite)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	g.made.Lock()
+	defer g.made.Unlock()
+	s, bytes := e.stream, uint64(len(ids))*8
+	m, err := e.pool.Alloc(s, 2*bytes)
+	if err != nil {
+		return err
+	}
+	args := writeArgs{to.address, m.Address, m.Address + gpu.Address(bytes), uint64(len(ids)), uint64(to.length)}
+	err = errors.Join(
+		freeAll(g.made.ofArrays, s),
+		s.Upload(args.IDs, unsafe.Pointer(unsafe.SliceData(ids)), bytes),
+		s.Upload(args.Values, unsafe.Pointer(unsafe.SliceData(values)), bytes),
+	)
+	if err == nil {
+		blocks := min((args.Count+writeThreads-1)/writeThreads, 8*uint64(e.context.Properties().Multiprocessors))
+		shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{writeThreads}}
+		err = kernel.Launch(s, shape, &args)
+	}
+	// Batches in other streams read the array.
+	return errors.Join(err, m.Free(s), s.Synchronize())
 }
 
 func (n *named) free(s gpu.Stream) error {

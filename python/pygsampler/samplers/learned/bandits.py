@@ -275,9 +275,9 @@ class Bandit(LearnedSampler):
             self._settle()
             if self._restart and (state.version + 1) % self._restart == 0:
                 state.edges["log_w"][...] = 0
-            else:
-                state.edges["log_w"][drawn] += more
-            return self._changed()
+                return self._changed()
+            state.edges["log_w"][drawn] += more
+            return self._changed(drawn)
 
     def _block(self, batch: Any, hop: int) -> Any:
         blocks = batch.blocks

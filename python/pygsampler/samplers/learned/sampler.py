@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from pygsampler.programs import Program
 
     Values = np.ndarray[Any, np.dtype[np.float64]]
+    Ids = np.ndarray[Any, np.dtype[np.int64]]
 
 __all__ = ["LearnedSampler", "finite_values"]
 
 # Of so many batches it is known which version they were drawn by.
 _REMEMBERED = 1 << 16
+
+# One of so many values of the edge arrays may change before all are copied: a value that is written
+# takes its id along, and stands in the list until it is.
+_FEW = 4
 
 
 class _LearnedState:
@@ -41,6 +46,8 @@ class _LearnedState:
     def _begin(self) -> None:
         self._renew()
         self.versions: OrderedDict[tuple[int, int], int] = OrderedDict()
+        # By the version that a change made: the ids of the edges that it changed.
+        self.changed: OrderedDict[int, Ids] = OrderedDict()
         # By graph: the version that it was made of, and the graph with the arrays.
         self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph]] = WeakKeyDictionary()
 
@@ -58,6 +65,17 @@ class _LearnedState:
                 if self._generation != library.generation():
                     self._renew()
         return self._lock
+
+    def changes_since(self, version: int) -> Ids | None:
+        """Ids of the edges that changed since, distinct; None if they are not known."""
+        import numpy as np
+
+        if version == self.version:
+            return np.zeros(0, np.int64)
+        if version + 1 not in self.changed:
+            return None
+        since = (ids for made, ids in self.changed.items() if made > version)
+        return np.unique(np.concatenate(list(since)))
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.edges, self.nodes, self.version
@@ -104,8 +122,9 @@ class LearnedSampler(ProgramSampler[Any]):
     same arrays. A pickle, and so a worker process, has arrays of its own, as they were then. So has
     a forked child; forked within a change, it may have half of that.
 
-    ``state_dict`` and ``load_state_dict`` are for checkpoints. On a GPU the changed arrays are
-    copied there, once a version.
+    ``state_dict`` and ``load_state_dict`` are for checkpoints. A graph on a GPU has copies of the
+    arrays: of a bandit's the changed values alone are written there, others are copied once a
+    version.
     """
 
     edge_values = "w"
@@ -198,11 +217,24 @@ class LearnedSampler(ProgramSampler[Any]):
             state.version = version
             # Also where the number is the same, the arrays may not be.
             state.graphs.clear()
+            state.changed.clear()
 
-    def _changed(self) -> int:
-        """Counts a change that was made under the lock, after ``_settle``."""
-        self._state.version += 1
-        return self._state.version
+    def _changed(self, edges: Ids | None = None) -> int:
+        """Counts a change that was made under the lock, after ``_settle``, and gives the version.
+
+        ``edges`` are the ids, distinct, of those whose values alone changed: where they are few,
+        they alone are written to a GPU.
+        """
+        state = self._state
+        state.version += 1
+        if edges is None:
+            state.changed.clear()
+        else:
+            state.changed[state.version] = edges
+            most = sum(map(len, state.edges.values())) // _FEW
+            while sum(map(len, state.changed.values())) > most:
+                state.changed.popitem(last=False)
+        return state.version
 
     def _settle(self) -> None:
         """Waits until no batch reads the arrays."""
@@ -216,9 +248,18 @@ class LearnedSampler(ProgramSampler[Any]):
         with state.lock:
             known = state.graphs.get(graph)
             # The engine reads the arrays on the CPU where they are.
-            if known is not None and (graph._device < 0 or known[0] == state.version):
-                stored: Graph = known[1]
-                return stored
+            if known is not None:
+                version, stored = known
+                changed = None if graph._device < 0 else state.changes_since(version)
+                if changed is not None and len(changed):
+                    # One of half of the values, after an error, is known no more.
+                    del state.graphs[graph]
+                    relation: Any = stored
+                    for name, values in state.edges.items():
+                        relation._write_edges(name, changed, values[changed])
+                    state.graphs[graph] = state.version, stored
+                if graph._device < 0 or changed is not None:
+                    return stored
             source: Any = graph._source
             made: Graph = source._with_inputs(self._program._reads, state.edges, state.nodes)
             state.graphs[graph] = state.version, made
