@@ -18,7 +18,7 @@ import argparse
 import itertools
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -101,8 +101,9 @@ class Sampling:
 
     def _by_us(self, algorithm: str, seed: int, epoch: int) -> Iterator[Batch]:
         sampler: Any = pgs.PGSampler(FANOUTS, seed=seed)
-        if algorithm == "LADIES":
-            sampler = samplers.ladies(nodes=[self.options.nodes] * 2, weight="w", seed=seed)
+        if algorithm != "GraphSAGE":
+            rule = samplers.ladies if algorithm == "LADIES" else samplers.fastgcn
+            sampler = rule(nodes=[self.options.nodes] * 2, weight="w", seed=seed)
         order = self._order(seed, epoch)
         loader = DataLoader(self.graph, order, sampler, batch_size=self.options.batch)
         loader.set_epoch(epoch)
@@ -192,22 +193,27 @@ def measure(
     }
 
 
-def run(options: argparse.Namespace) -> list[dict[str, Any]]:
+def run(
+    options: argparse.Namespace,
+    make: Callable[[Task, argparse.Namespace], Sampling] = Sampling,
+    algorithms: Sequence[str] = ALGORITHMS,
+    systems: Sequence[str] = SYSTEMS,
+) -> list[dict[str, Any]]:
     """All runs, the systems in turns. CheckError where accuracies differ."""
     rows: list[dict[str, Any]] = []
     for name in options.graphs:
         task = words_of_debian() if name == "debian" else planted(options.planted)
-        sampling = Sampling(task, options)
-        for algorithm in ALGORITHMS:
-            turns = [(seed, system) for seed in range(options.seeds) for system in SYSTEMS]
+        sampling = make(task, options)
+        for algorithm in algorithms:
+            turns = [(seed, system) for seed in range(options.seeds) for system in systems]
             bar = tqdm(turns, desc=f"{name}, {algorithm}", unit="run", leave=False)
             own = [measure(sampling, name, algorithm, system, seed) for seed, system in bar]
-            for system in SYSTEMS:
+            for system in systems:
                 of = [row for row in own if row["sampler"] == system]
                 seconds = sum(row["seconds"] for row in of) / len(of)
                 accuracy = sum(row["accuracy"][-1] for row in of) / len(of)
-                print(f"  {name:8} {algorithm:9} {system:10} {seconds:7.2f} s {accuracy:7.2%}")
-            if options.seeds > 1 and (excess := apart(own, SYSTEMS, options.most)) > 1:
+                print(f"  {name:8} {algorithm:10} {system:10} {seconds:7.2f} s {accuracy:7.2%}")
+            if options.seeds > 1 and (excess := apart(own, systems, options.most)) > 1:
                 raise CheckError(
                     f"{name}, {algorithm}: accuracies of the samplers are {excess:.1f} times as "
                     "far from each other as is allowed"
@@ -218,19 +224,29 @@ def run(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 after a failed check."""
+    return main_of("gsampler_training", _parser(), run, arguments)
+
+
+def main_of(
+    name: str,
+    parser: argparse.ArgumentParser,
+    run: Callable[[argparse.Namespace], list[dict[str, Any]]],
+    arguments: Sequence[str] | None,
+) -> int:
+    """Runs a program that trains with samplers of layers too, and keeps the record."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    options = parser.parse_args(given)
     if options.quick:
         options.graphs, options.planted, options.seeds, options.epochs = ["planted"], 2000, 2, 1
         # Models that have hardly learned differ by more.
         options.batch, options.nodes, options.most = 256, 256, 1.0
-    record = recorded("benchmarks.research.gsampler_training", given, options, run)
+    record = recorded(f"benchmarks.research.{name}", given, options, run)
     if record is None:
         return 1
     if options.out:
-        name = f"gsampler_training{'' if options.device == 'cpu' else '-cuda'}.json"
-        report.write_json(options.out / name, record)
-        print(f"\nwritten: {options.out / name}")
+        path = options.out / f"{name}{'' if options.device == 'cpu' else '-cuda'}.json"
+        report.write_json(path, record)
+        print(f"\nwritten: {path}")
     return 0
 
 

@@ -1,6 +1,7 @@
-"""NextDoor's samples on several GPUs, and by transits with less and less of what it has for them.
+"""NextDoor's samples on several GPUs, by parts of its transits, and of graphs outside of the GPU.
 
-Rows of two experiments (Jangda et al., section 8), on graphs that the parts transit and khop have:
+Rows of three experiments (Jangda et al., section 8), on graphs that the parts transit and khop
+have, and the last on one with the counts of ogbn-papers100M:
 
 - devices     figure 10: one call's samples on one GPU, then dealt to two and more, up to all that
               the machine has; ``sampled_us`` until each GPU has its share, ``collected_us`` until
@@ -8,6 +9,10 @@ Rows of two experiments (Jangda et al., section 8), on graphs that the parts tra
 - ablation    by sample, and by transits: all (``transit``), without rows in shared memory
               (``transit_uncached``), and without classes by the number of walkers, too
               (``transit_plain``, which is the paper's TP but for its shared memory)
+- outside     section 8.4: ``pinned_us`` is a call on a graph that is page-locked on the host, whose
+              rows the GPU reads there; ``copied_us`` is the least that the paper's way takes, which
+              copies the sub-graphs with transits to the GPU at each step: samples are spread over
+              the graph, so a step copies all of it, ``copy_us``, and its kernels are for free
 
 A row's samples are compared with each other, and in part with the CPU engine's, before a clock
 starts.
@@ -32,6 +37,7 @@ from ..gpu.record import Budget, Record, spread
 SHAPES = ("livejournal", "products", "physics")
 SAMPLES = 1_000_000
 EXECUTIONS = ("sample", "transit", "transit_uncached", "transit_plain")
+LARGE = "papers100m"
 _ROUNDS = 5
 _CHECKED = 200
 
@@ -56,6 +62,14 @@ KINDS: dict[str, tuple[Callable[[str], Any], float]] = {
     "node2vec": (_walk(100, p=2.0, q=0.5, prob="w"), 1),
     "k-hop": (lambda execution: pgs.research.KHop([25, 10], execution=execution, seed=7), 1),
     "layer": (_layer, 0.1),
+}
+
+
+# Samplers of edges without weights by the number of their steps, with a graph's own arrays.
+OUTSIDE: dict[str, tuple[Callable[[], Any], int]] = {
+    "DeepWalk, unweighted": (lambda: _walk(100)("sample"), 100),
+    "node2vec, unweighted": (lambda: _walk(100, p=2.0, q=0.5)("sample"), 100),
+    "k-hop": (lambda: pgs.research.KHop([25, 10], execution="sample", seed=7), 2),
 }
 
 
@@ -119,6 +133,35 @@ def ablation(kind: str, graph: pgs.Graph, seeds: Any) -> dict[str, Any]:
     return {"us": us, "ratio": {way: round(sample / of["median"], 3) for way, of in us.items()}}
 
 
+def outside(kind: str, pinned: pgs.Graph, seeds: Any, once: float) -> dict[str, Any]:
+    """A row of a graph that stays on the host, of which a copy takes ``once`` microseconds."""
+    make_sampler, steps = OUTSIDE[kind]
+    sampler = make_sampler()
+    prove([sampler], [pinned], seeds)
+    us = rounds({"pinned": lambda b: sampler.sample(pinned, seeds, epoch=0, batch=b)})["pinned"]
+    ratio = round(steps * once / us["median"], 3)
+    copied = round(steps * once, 1)
+    return {"pinned_us": us, "copy_us": once, "copied_us": copied, "ratio": {"pinned": ratio}}
+
+
+def copy_us(here: pgs.Graph) -> float:
+    """Microseconds of a copy of a page-locked graph's arrays to the GPU: the least of a few."""
+    array = torch.from_dlpack(here.indices)
+    host = torch.empty(array.shape, dtype=array.dtype, pin_memory=torch.cuda.is_available())
+    host.copy_(array)
+    there = torch.empty(array.shape, dtype=array.dtype, device="cuda")
+    found = []
+    for _ in range(_ROUNDS):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        there.copy_(host)
+        torch.cuda.synchronize()
+        found.append(1e6 * (time.perf_counter() - begin))
+    # Row offsets at the same rate.
+    bytes_of = [torch.from_dlpack(part).nbytes for part in (here.indptr, here.indices)]
+    return round(min(found) * sum(bytes_of) / bytes_of[1], 1)
+
+
 def line(row: dict[str, Any]) -> str:
     """One line for a row."""
     ratios = row["speedup" if row["what"] == "devices" else "ratio"]
@@ -152,11 +195,28 @@ def measure(
                 print(line(record.rows[-1]), flush=True)
 
 
+def measure_outside(
+    shape: str, here: pgs.Graph, samples: int, record: Record, share: Budget
+) -> None:
+    """The rows of a graph that stays on the host, for a hundredth, a tenth and all of samples."""
+    random = torch.Generator().manual_seed(5)
+    seeds = torch.randint(0, here.num_nodes, (samples,), generator=random, dtype=torch.int32)
+    once, pinned = copy_us(here), here.pin()
+    for kind in OUTSIDE:
+        for count in (samples // 100, samples // 10, samples):
+            if share.over():
+                record.skip(f"{shape} outside {kind} {count}")
+                continue
+            about = {"shape": shape, "what": "outside", "kind": kind, "samples": count}
+            record.add({**about, **outside(kind, pinned, seeds[:count], once)})
+            print(line(record.rows[-1]), flush=True)
+
+
 def run(record: Record, budget: Budget, trial: bool) -> None:
     """Rows of every graph, kind and experiment, on all GPUs that there are."""
     shapes, samples = (("tiny",), 500) if trial else (SHAPES, SAMPLES)
     for place, shape in enumerate(shapes):
-        share = Budget(budget.left() / (len(shapes) - place))
+        share = Budget(budget.left() / (len(shapes) - place + 1))
         if share.over():
             record.skip(shape)
             continue
@@ -168,3 +228,8 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
         del graphs
         gc.collect()
         torch.cuda.empty_cache()
+    if budget.over():
+        record.skip("outside")
+        return
+    large = "tiny" if trial else LARGE
+    measure_outside(large, make(large, torch.int32).on_cpu(), samples, record, budget)

@@ -36,7 +36,8 @@ from benchmarks.research import nextdoor
 with mock.patch.multiple(torch.cuda, empty_cache=lambda: None), mock.patch.multiple(
     record, gpu=lambda: {{}}
 ), mock.patch.multiple(
-    nextdoor, make=lambda name: graphs.make(name, device="cpu"), _ROUNDS=2,
+    nextdoor, make=lambda *about: graphs.make(*about, device="cpu"), _ROUNDS=2,
+    copy_us=lambda here: 500.0,
 ):
     kept = record.Record("nextdoor", Path({out!r}), ["nextdoor", "--trial"], "0" * 40)
     nextdoor.run(kept, record.Budget(600), True)
@@ -98,5 +99,13 @@ def test_other_samples_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_the_emulator(emulator: Path, tmp_path: Path) -> None:
     run_with_driver(emulator, CODE.format(root=str(ROOT), out=str(tmp_path)))
     content = json.loads((tmp_path / "nextdoor.json").read_text())
-    check(content["rows"], 2)
+    rows = content["rows"]
+    check([row for row in rows if row["what"] != "outside"], 2)
+    apart = [row for row in rows if row["what"] == "outside"]
+    assert [(row["kind"], row["samples"]) for row in apart] == [
+        (kind, samples) for kind in nextdoor.OUTSIDE for samples in (5, 50, 500)
+    ]
+    for row in apart:
+        assert row["copied_us"] == 500 * nextdoor.OUTSIDE[row["kind"]][1]
+        assert row["ratio"]["pinned"] > 0 and row["kind"] in nextdoor.line(row)
     assert content["left_out"] == []

@@ -168,6 +168,52 @@ def gsampler_training_of_gpu(record: Record) -> str:
     return _training(record)
 
 
+_NEXTDOOR = unmeasured("python -m benchmarks.research.nextdoor_training", "figures of training")
+
+
+@figure("nextdoor_training.json", _NEXTDOOR)
+def nextdoor_training(record: Record) -> str:
+    """Training by the steps of the papers' programs, and by our samplers: NextDoor's table 5."""
+    return _replaced(record)
+
+
+@figure("nextdoor_training-cuda.json", _NEXTDOOR)
+def nextdoor_training_of_gpu(record: Record) -> str:
+    """The same, trained on a GPU, where ours are sampled, too."""
+    return _replaced(record)
+
+
+def _replaced(record: Record) -> str:
+    found: dict[tuple[str, str], dict[str, list[Record]]] = {}
+    for row in record["rows"]:
+        of = found.setdefault((row["graph"], row["algorithm"]), {})
+        of.setdefault(row["sampler"], []).append(row)
+    rows = []
+    for key, of in found.items():
+        mean = {
+            (system, what): statistics.mean(run[what] for run in runs)
+            for system, runs in of.items()
+            for what in ("seconds", "sampling")
+        }
+        accuracy = [
+            f"{100 * statistics.mean(run['accuracy'][-1] for run in of[system]):.2f} %"
+            for system in ("vanilla", "pygsampler")
+        ]
+        cells = [
+            cell
+            for system in ("vanilla", "pygsampler")
+            for cell in (
+                f"{mean[system, 'seconds']:.2f}",
+                f"{100 * mean[system, 'sampling']:.0f} %",
+            )
+        ]
+        ratio = mean["vanilla", "seconds"] / mean["pygsampler", "seconds"]
+        rows.append([*key, *cells, f"{ratio:.2f}x", *accuracy])
+    head = ["graph", "algorithm", "vanilla, s", "sampling of it", "ours, s", "sampling of it"]
+    head += ["ratio", "accuracy, vanilla", "accuracy, ours"]
+    return f"{source(record)}\n{table(head, rows, 7)}"
+
+
 def _training(record: Record) -> str:
     found: dict[tuple[str, str, str], list[Record]] = {}
     for row in record["rows"]:

@@ -76,6 +76,24 @@ def gpu_nextdoor_ablation(record: Record) -> str:
     return f"{source(record)}\n{table([*head, 'nor classes'], rows, 5)}"
 
 
+@figure("gpu/nextdoor.json", _NEXTDOOR)
+def gpu_nextdoor_outside(record: Record) -> str:
+    """Section 8.4: rows read from the host, beside the least that copies of sub-graphs take."""
+    rows = [
+        [
+            *(row["shape"], row["kind"], f"{row['samples']:,}"),
+            f"{row['pinned_us']['median'] / 1e3:,.1f}",
+            f"{row['copy_us'] / 1e3:,.1f}",
+            f"{row['copied_us'] / 1e3:,.1f}",
+            f"{row['ratio']['pinned']:.2f}x",
+        ]
+        for row in record["rows"]
+        if row["what"] == "outside"
+    ]
+    head = ["graph", "what", "samples", "page-locked, ms", "a copy, ms", "copies, ms", "ratio"]
+    return f"{source(record)}\n{table(head, rows, 5)}"
+
+
 # The bare kernel that reads what a walk reads.
 BARE = {"uniform": "packed", "csr": "two", "weighted": "alias", "ppr": "stopping"}
 
