@@ -13,6 +13,8 @@ import pytest
 import pygsampler as pgs
 from pygsampler import samplers
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

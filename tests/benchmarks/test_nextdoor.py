@@ -20,6 +20,8 @@ pytest.importorskip("torch", reason="needs torch")
 from benchmarks.gpu import record as records
 from benchmarks.research import nextdoor
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("DeepWalk", "PPR", "node2vec", "k-hop", "layer")
 

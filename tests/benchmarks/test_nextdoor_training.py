@@ -13,6 +13,7 @@ from partners import partner
 
 torch = partner("torch")
 partner("scipy")
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 

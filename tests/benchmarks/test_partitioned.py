@@ -13,6 +13,7 @@ from partners import partner
 from ranks import free_port
 
 partner("torch")
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 

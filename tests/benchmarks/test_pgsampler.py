@@ -15,6 +15,8 @@ import pytest
 from tests.gpu import run_with_driver
 from tests.support.gpu_part import PRELUDE
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CODE = (

@@ -13,6 +13,7 @@ import torch
 from partners import partner
 
 partner("torch_geometric")
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 

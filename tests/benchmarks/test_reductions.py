@@ -11,6 +11,7 @@ import pytest
 from partners import partner
 
 partner("torch")
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 

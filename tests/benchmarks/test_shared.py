@@ -13,6 +13,7 @@ from partners import partner
 from pygsampler._graph.shared_arrays import EVERYONE, ArrayPiece
 
 partner("torch")
+pytestmark = pytest.mark.once
 
 
 def test_bound_of_reads() -> None:

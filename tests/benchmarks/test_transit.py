@@ -12,6 +12,8 @@ import pytest
 
 from tests.gpu import run_with_driver
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CODE = """

@@ -54,6 +54,7 @@ def test_types_help() -> None:
     assert with_types > max(without + 5, 4 * GUESSING)
 
 
+@pytest.mark.once
 def test_types_help_in_pyg() -> None:
     partner("torch_geometric")
     told = [run("hgt_pyg.py", "--epochs", "1", *more) for more in ([], ["--without-types"])]
@@ -62,6 +63,7 @@ def test_types_help_in_pyg() -> None:
     assert with_types > max(without + 3, 3 * GUESSING)
 
 
+@pytest.mark.once
 def test_neighbours_by_types_are_heard() -> None:
     partner("torch")
     told = run("hetgnn.py", "--epochs", "1")
@@ -70,6 +72,7 @@ def test_neighbours_by_types_are_heard() -> None:
     assert all(float(accuracy) > 3 * GUESSING for _, accuracy in found)
 
 
+@pytest.mark.once
 def test_links_are_told_from_others() -> None:
     partner("torch")
     told = run("links.py", "--epochs", "1", "--edges", "60000")
@@ -80,6 +83,7 @@ def test_links_are_told_from_others() -> None:
     assert hits > 3 * 10
 
 
+@pytest.mark.once
 def test_types_help_to_tell_links_from_others() -> None:
     partner("torch")
     told = run("links_hetero.py", "--edges", "60000", "--tested", "1000")
@@ -94,6 +98,7 @@ def test_types_help_to_tell_links_from_others() -> None:
     assert hits_typed > max(hits, 6 * 10)
 
 
+@pytest.mark.once
 def test_subgraphs_tell_links_from_others() -> None:
     partner("torch")
     told = run("seal.py", "--epochs", "1", "--links", "1500", "--tested", "500")
@@ -102,6 +107,7 @@ def test_subgraphs_tell_links_from_others() -> None:
     assert float(found[1]) > 75
 
 
+@pytest.mark.once
 def test_times_help_on_what_arrives() -> None:
     partner("torch")
     told = run("temporal.py", "--epochs", "1")
@@ -113,6 +119,7 @@ def test_times_help_on_what_arrives() -> None:
     assert leaking > blind + 5
 
 
+@pytest.mark.once
 def test_samplers_learn() -> None:
     partner("torch")
     names = ["asgcn", "saint_walk", "pass", "mvs", "pinsage", "cluster_gcn"]
@@ -124,6 +131,7 @@ def test_samplers_learn() -> None:
     assert all(float(accuracy) > 3 * GUESSING for _, accuracy in found)
 
 
+@pytest.mark.once
 def test_packages_of_a_section_lie_together(tmp_path: Path) -> None:
     partner("torch")
     partner("matplotlib")
@@ -146,6 +154,7 @@ def test_processes_share_an_epoch_exactly(tmp_path: Path) -> None:
     assert (parts / "partition.json").exists()
 
 
+@pytest.mark.once
 def test_a_pipeline_tells_what_it_waits_for(tmp_path: Path) -> None:
     partner("torch")
     told = run("pipeline.py", "--device", "cpu", "--trace", str(tmp_path / "trace.json"))

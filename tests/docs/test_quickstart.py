@@ -173,6 +173,7 @@ def test_help_of_the_command_needs_no_torch(run_python: Callable[..., str]) -> N
 # ---- training ----------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_a_run_depends_on_its_seed_alone(data: Debian, graph: Graph) -> None:
     threads, state = torch.get_num_threads(), torch.random.get_rng_state()
     first = run(data, graph, epochs=1, seed=3)
@@ -281,6 +282,7 @@ def test_neighbourhood_of_nothing(data: Debian, graph: Graph) -> None:
 # ---- the notebook ------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "graphsage_cuda.py"
 pytest.importorskip("torch", reason="needs torch")
 # An MLP that sees no edges reaches 60 % (docs/guide/debian.md); two epochs are beyond it already.

@@ -14,6 +14,8 @@ from tests.gpu import run_with_driver
 from tests.support.partners import partner
 from tests.support.static_scripts import PRELUDE, REPLAYS, ROWS
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_trimmed_batches_are_those_of_a_loader_without(emulator: Path, dtype: str) -> None:

@@ -12,6 +12,8 @@ import pytest
 from tests.gpu import run_with_driver
 from tests.support.static_scripts import PRELUDE, ROWS, TYPED
 
+pytestmark = pytest.mark.once
+
 PRELUDE += (
     TYPED
     + """

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.gpu import run_with_driver
 from tests.support.static_scripts import LINKS, PRELUDE, REPLAYS, TYPED
+
+pytestmark = pytest.mark.once
 
 PRELUDE += (
     TYPED

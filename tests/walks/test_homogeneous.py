@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.gpu import run_with_driver
+
+pytestmark = pytest.mark.once
 
 # Torch does not take the emulator for a GPU; its memory is the host's, and so are tensors.
 CODE = """
