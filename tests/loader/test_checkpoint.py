@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
+from pygsampler import samplers
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 
 NODES = 120
@@ -182,6 +183,14 @@ def test_mistakes() -> None:
     another = DataLoader(GRAPH, np.arange(99), [3, 3], batch_size=8, shuffle=True, seed=3)
     with pytest.raises(ValueError, match=r"expected one of PGSampler.*, got another sampler's"):
         another.load_state_dict(loader().state_dict())
+    # Plans of several parts: of the same program, with other clusters.
+    nodes = np.arange(GRAPH.num_nodes)
+    one, other = (
+        DataLoader(GRAPH, [0, 1], samplers.cluster_gcn_parts(part), batch_size=1)
+        for part in (nodes % 2, nodes // (GRAPH.num_nodes // 2 + 1))
+    )
+    with pytest.raises(ValueError, match=r"expected one of cluster_gcn.*, got another sampler's"):
+        other.load_state_dict(one.state_dict())
     with pytest.raises(ValueError, match="version 1, got 2"):
         loader(2, 0).load_state_dict({**state, "version": 2})
     for wrong in ({}, None, {"epoch": 1}):

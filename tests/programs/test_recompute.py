@@ -286,3 +286,17 @@ def test_values_of_values_are_traced_in_time() -> None:
 
     # By each path through the sums this would take 2**60 steps.
     assert doubled(k=60, seed=1).sample(GRAPH, SEEDS).num_edges > 0
+
+
+def test_values_of_values_are_recomputed_in_time() -> None:
+    @pgs.program
+    def halved(A: Any, seeds: Any, k: int, *, V: Any) -> Any:
+        v = V
+        for _ in range(k):
+            v = (v + v) * 0.5
+        return A[:, seeds].mul(v, axis=1)
+
+    sampler = halved(k=60, V=TENSORS["V"], seed=1)
+    batch = sampler.sample(GRAPH, SEEDS)
+    tensors = learned(V=TENSORS["V"])
+    assert same(batch, sampler.recompute(GRAPH, batch, tensors)) > 0

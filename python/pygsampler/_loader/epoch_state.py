@@ -244,9 +244,17 @@ class EpochState:
 
 
 def _digest(plan: Any) -> str:
-    """Returns a digest of what is sampled; a plan that is not the engine's counts by its type."""
-    text = plan.document if isinstance(plan, Plan) else type(plan).__qualname__
-    return blake2b(text.encode(), digest_size=8).hexdigest()
+    """Returns a digest of what is sampled."""
+    return blake2b(_text(plan).encode(), digest_size=8).hexdigest()
+
+
+def _text(plan: Any) -> str:
+    """Returns a plan as text: the engine's, and tuples of those; others count by their type."""
+    if isinstance(plan, Plan):
+        return plan.document
+    if isinstance(plan, tuple):
+        return f"({', '.join(map(_text, plan))})"
+    return repr(plan) if isinstance(plan, str | int) else type(plan).__qualname__
 
 
 def shuffle(values: torch.Tensor, seed: int, epoch: int) -> torch.Tensor:

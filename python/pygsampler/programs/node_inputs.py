@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class NodeInputs:
-    """The contents of inputs that are read as arrays of the graph: immutable, shared by copies.
+    """The contents of inputs that are read as arrays of the graph; immutable.
+
+    Samplers that ``with_seed`` and the like make of one another have the same.
 
     A graph gets them when it is first sampled, as arrays of its own; on a GPU they are copied
     there.

@@ -465,8 +465,13 @@ class _Recomputation:
         if nodes is not None:
             return _OfNodes(nodes, self._float(function(*(_value_at(x, nodes) for x in inputs))))
 
+        last: list[torch.Tensor] = []
+
         def of_all(ids: torch.Tensor) -> torch.Tensor:
-            return self._float(function(*(_function_at(x, ids) for x in inputs)))
+            # Once for the same ids, however many values are made of this one.
+            if not last or last[0] is not ids:
+                last[:] = ids, self._float(function(*(_function_at(x, ids) for x in inputs)))
+            return last[1]
 
         return _OfNodes(None, None, of_all)
 
