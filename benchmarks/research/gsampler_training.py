@@ -95,16 +95,19 @@ class Sampling:
             return self._by_torch(algorithm, seed, epoch)
         return self._by_us(algorithm, seed, epoch)
 
+    def sampler(self, algorithm: str, seed: int) -> Any:
+        """Our sampler of an algorithm with layers."""
+        if algorithm == "GraphSAGE":
+            return pgs.PGSampler(FANOUTS, seed=seed)
+        rule = samplers.ladies if algorithm == "LADIES" else samplers.fastgcn
+        return rule(nodes=[self.options.nodes] * 2, weight="w", seed=seed)
+
     def _order(self, seed: int, epoch: int) -> torch.Tensor:
         random = torch.Generator().manual_seed(1000 * seed + epoch)
         return self.task.train[torch.randperm(len(self.task.train), generator=random)]
 
     def _by_us(self, algorithm: str, seed: int, epoch: int) -> Iterator[Batch]:
-        sampler: Any = pgs.PGSampler(FANOUTS, seed=seed)
-        if algorithm != "GraphSAGE":
-            rule = samplers.ladies if algorithm == "LADIES" else samplers.fastgcn
-            sampler = rule(nodes=[self.options.nodes] * 2, weight="w", seed=seed)
-        order = self._order(seed, epoch)
+        sampler, order = self.sampler(algorithm, seed), self._order(seed, epoch)
         loader = DataLoader(self.graph, order, sampler, batch_size=self.options.batch)
         loader.set_epoch(epoch)
         for batch in loader:

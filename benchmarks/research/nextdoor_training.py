@@ -4,7 +4,8 @@ The paper NextDoor's table 5: how much less time training takes when the sampler
 "vanilla" samples as the programs of these papers do, in NumPy and SciPy on the CPU:
 
 - GraphSAGE (Hamilton et al., 2017): a table of 128 neighbors for each node, of which a batch takes
-  the same random columns for all of its nodes; a node that is reached twice is read twice.
+  the same random columns for all of its nodes; a node that is reached twice is read twice. Ours
+  draws with replacement, too.
 - FastGCN (Chen et al., 2018) and LADIES (Zou et al., 2019): rows of the sparse matrix, a choice
   among its columns, and the columns of that.
 - ClusterGCN (Chiang et al., 2019): rows and columns of the nodes of a few clusters. The clusters
@@ -31,6 +32,7 @@ import torch
 from scipy import sparse
 from scipy.sparse import csgraph
 
+import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler.torch import DataLoader
 
@@ -75,6 +77,12 @@ class Replaced(Sampling):
         if system == "pygsampler":
             return self._by_us(algorithm, seed, epoch)
         return self._vanilla(algorithm, seed, epoch)
+
+    def sampler(self, algorithm: str, seed: int) -> Any:
+        """Our sampler of an algorithm with layers, by the law of its program."""
+        if algorithm == "GraphSAGE":
+            return pgs.PGSampler(FANOUTS, replace=True, seed=seed)
+        return super().sampler(algorithm, seed)
 
     def _vanilla(self, algorithm: str, seed: int, epoch: int) -> Iterator[Batch]:
         random = np.random.default_rng([seed, epoch])
