@@ -15,7 +15,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: help build check kernels quickstart test lint test-go test-python gpu-check bench docs fuzz fuzz-go \
-	soak wheel wheels release clean FORCE
+	soak together wheel wheels release clean FORCE
 
 PYTHON ?= python3
 ENV ?= current
@@ -163,9 +163,13 @@ quickstart: ## install into an environment of its own, train on a real graph, dr
 	$(demo)/bin/python -m pygsampler quickstart $(ARGS)
 
 ifeq ($(ENV),current)
-test: lint docs
+test: together lint docs
 endif
-test: test-go test-python ## every check; with ENV=classic those that depend on its partners
+test: together test-go test-python ## every check; with ENV=classic those that depend on its partners
+
+# Compilers and downloads have little use for each other's resources: two jobs at once.
+together:
+	$(MAKE) --no-print-directory -j2 dist/made $(tests)/made $(if $(filter current,$(ENV)),.venv-docs/made)
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
 	$(tools)/bin/python kernels/compile.py
