@@ -53,8 +53,8 @@ def intern(columns: Mapping[str, Any]) -> Interned:
     """Numbers the labels of all columns together; the keys name the columns in errors.
 
     A column is of names (list of str, NumPy's str and object arrays, pandas and Arrow strings and
-    categories, polars) or of integers as ``as_ids`` takes them, and all are alike; an empty one is
-    like any other. Needs NumPy.
+    categories, polars; UUIDs count as their text) or of integers as ``as_ids`` takes them, and all
+    are alike; an empty one is like any other. Needs NumPy.
 
     TypeError for columns of names beside columns of integers, and for values that are neither.
     ValueError for missing values.
@@ -168,6 +168,7 @@ def _names(value: Any, where: str) -> _Column | None:
 
 
 def _of_objects(values: Sequence[Any], where: str) -> _Column | None:
+    values = _uuids_as_text(values)
     kinds = set(map(type, values))
     if not any(issubclass(kind, str) for kind in kinds):
         return None
@@ -180,6 +181,13 @@ def _of_objects(values: Sequence[Any], where: str) -> _Column | None:
     return _Column(np.fromiter(map(number.__getitem__, values), np.int64, len(values)), names)
 
 
+def _uuids_as_text(values: Sequence[Any]) -> Sequence[Any]:
+    """Values that are all of ``uuid.UUID`` as text; others as they are."""
+    if not len(values) or type(values[0]).__module__ != "uuid":
+        return values
+    return [str(each) if type(each).__module__ == "uuid" else each for each in values]
+
+
 def _of_pandas(value: Any, where: str) -> _Column | None:
     pandas: Any = sys.modules["pandas"]
     categories = getattr(value.dtype, "categories", None)
@@ -190,7 +198,7 @@ def _of_pandas(value: Any, where: str) -> _Column | None:
     codes, names = pandas.factorize(value)
     if (codes < 0).any():
         _refuse_missing(where, int((codes < 0).argmax()))
-    names = list(names)
+    names = _uuids_as_text(list(names))
     if not any(isinstance(name, str) for name in names):
         # Categories that are integers.
         return None

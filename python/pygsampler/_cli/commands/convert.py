@@ -162,25 +162,10 @@ def command(
         else:
             _convert(source, target, given, progress)
     seconds = time.perf_counter() - start
-    found = {"source": source, **_written(target), "seconds": seconds}
+    found = {"source": source, **output.written_graph(target), "seconds": seconds}
     if not _total(found["num_edges"]):
         click.echo(f"Note: {', '.join(sources)} has no edges", err=True)
-    if as_json:
-        output.write_json(found)
-        return
-    from pygsampler._cli.doctor.report import size
-
-    pairs = [
-        *output.counts("vertices", found["num_nodes"]),
-        *output.counts("edges", found["num_edges"]),
-        ("ids", found["dtype"]),
-        ("arrays", ", ".join(found["arrays"])),
-        ("size", size(found["bytes"])),
-        ("time", f"{seconds:.1f} s"),
-    ]
-    out = output.console()
-    output.title(out, found["file"])
-    output.facts(out, [(label, text) for label, text in pairs if text])
+    output.show_written(found, as_json)
 
 
 def _column(text: str | None) -> str | int | None:
@@ -295,28 +280,6 @@ def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str
             found[name] = column
         elif of == relation:
             found[rest] = _column(rest)
-    return found
-
-
-def _written(target: Path) -> dict[str, Any]:
-    """Returns the counts and the arrays of the new file."""
-    from pygsampler._graph.named_arrays import sections
-
-    found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
-    with options.open_graph(str(target)) as graph:
-        if not graph.is_homogeneous:
-            arrays = [
-                f"{':'.join(kind)}.{name}"
-                for kind in graph.edge_types
-                for name in graph.edata[kind]
-            ]
-            arrays += [f"{kind}.{name}" for kind in graph.node_types for name in graph.ndata[kind]]
-            nodes: Any = dict(graph.num_nodes)
-            edges: Any = {":".join(kind): count for kind, count in graph.num_edges.items()}
-        else:
-            arrays = [*graph.file_arrays, *sections(graph.edata, graph.ndata)]
-            nodes, edges = graph.num_nodes, graph.num_edges
-        found.update(num_nodes=nodes, num_edges=edges, dtype=graph.dtype, arrays=sorted(arrays))
     return found
 
 

@@ -1,0 +1,377 @@
+"""Graph.from_tables: rows are nodes, foreign keys are edges, and nothing is lost unsaid."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import sqlite3
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from partners import partner
+
+import pygsampler as pgs
+
+pa = partner("pyarrow")
+pq = partner("pyarrow.parquet")
+
+DAYS = np.array(["2024-03-01", "2024-03-02", "2024-03-05", "2024-03-09"], "datetime64[D]")
+TABLES: dict[str, Any] = {
+    "customers": {"customer_id": ["bo", "al", "cy"], "age": [30.0, None, 50.0]},
+    "articles": {"article_id": [10, 30, 20], "price": [1, 2, None], "name": ["x", "y", "z"]},
+    "sales": {
+        "customer_id": ["al", "al", "cy", None],
+        "article_id": [30, 20, 10, 10],
+        "day": DAYS,
+    },
+}
+SCHEMA: dict[str, Any] = {
+    "customers": {"key": "customer_id"},
+    "articles": {"key": "article_id"},
+    "sales": {"links": {"customer_id": "customers", "article_id": "articles"}, "time": "day"},
+}
+BOUGHT = ("sales", "customer_id", "customers")
+
+
+def edges(graph: pgs.Graph, kind: tuple[str, str, str]) -> list[tuple[int, int]]:
+    """Source and destination of each edge, by edge id."""
+    relation = graph[kind]
+    starts, src = relation.indptr.tolist(), relation.indices.tolist()
+    dst = np.repeat(np.arange(len(starts) - 1), np.diff(starts)).tolist()
+    ids = relation.edge_ids.tolist() if relation.edge_ids is not None else range(len(src))
+    found = dict(zip(ids, zip(src, dst, strict=True), strict=True))
+    return [found[i] for i in range(len(src))]
+
+
+def tables(**changes: Any) -> dict[str, Any]:
+    return {name: {**columns, **changes.get(name, {})} for name, columns in TABLES.items()}
+
+
+def check(graph: pgs.Graph) -> None:
+    assert graph.num_nodes == {"customers": 3, "articles": 3, "sales": 4}
+    assert edges(graph, BOUGHT) == [(0, 1), (1, 1), (2, 2)]
+    assert edges(graph, ("customers", "rev_customer_id", "sales")) == [(1, 0), (1, 1), (2, 2)]
+    assert edges(graph, ("sales", "article_id", "articles")) == [(0, 1), (1, 2), (2, 0), (3, 0)]
+    found = graph.index_of({"customers": ["cy", "bo"], "articles": [20, 10]})
+    assert {kind: ids.tolist() for kind, ids in found.items()} == {
+        "customers": [2, 0],
+        "articles": [2, 0],
+    }
+    age, price = graph.ndata["customers"]["age"].numpy(), graph.ndata["articles"]["price"].numpy()
+    assert np.array_equal(age, [30, np.nan, 50], equal_nan=True)
+    assert np.array_equal(price, [1, 2, np.nan], equal_nan=True)
+    wanted = DAYS.astype("datetime64[ns]").astype(np.int64)
+    assert graph.ndata["sales"]["time"].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None])
+def test_rows_are_nodes_and_foreign_keys_edges(schema: Any) -> None:
+    check(pgs.Graph.from_tables(TABLES, schema))
+
+
+def arrow() -> dict[str, Any]:
+    return {name: pa.table(columns) for name, columns in TABLES.items()}
+
+
+def test_frames_of_pandas() -> None:
+    pandas = partner("pandas")
+    check(pgs.Graph.from_tables({name: pandas.DataFrame(of) for name, of in TABLES.items()}))
+
+
+def test_frames_of_polars() -> None:
+    polars = partner("polars")
+    check(pgs.Graph.from_tables({name: polars.DataFrame(of) for name, of in TABLES.items()}))
+
+
+def test_what_arrow_reads() -> None:
+    given = arrow()
+    batches = given["sales"].to_batches(max_chunksize=3)
+    reader = pa.RecordBatchReader.from_batches(given["sales"].schema, batches)
+    check(pgs.Graph.from_tables({**given, "sales": reader}))
+    names = pa.array(TABLES["customers"]["customer_id"]).dictionary_encode()
+    coded = given["customers"].set_column(0, "customer_id", names)
+    check(pgs.Graph.from_tables({**given, "customers": coded}))
+
+
+def test_files_folders_and_patterns(tmp_path: Path) -> None:
+    given = arrow()
+    pq.write_table(given["customers"], tmp_path / "customers.parquet")
+    from pyarrow import csv
+
+    csv.write_csv(given["articles"], tmp_path / "articles.csv")
+    (tmp_path / "sales").mkdir()
+    for i in range(4):
+        pq.write_table(given["sales"].slice(i, 1), tmp_path / "sales" / f"part-{i}.parquet")
+    (tmp_path / "sales" / "_SUCCESS").write_text("")
+    paths = {
+        "customers": tmp_path / "customers.parquet",
+        "articles": str(tmp_path / "articles.csv"),
+    }
+    check(pgs.Graph.from_tables({**paths, "sales": tmp_path / "sales"}))
+    check(pgs.Graph.from_tables({**paths, "sales": str(tmp_path / "sales" / "part-*.parquet")}))
+    with pytest.raises(FileNotFoundError, match=r"tables\['sales'\]: expected a file, a folder"):
+        pgs.Graph.from_tables({**paths, "sales": tmp_path / "none.parquet"})
+    with pytest.raises(ValueError, match=r"expected files of one of .*, got \.txt"):
+        (tmp_path / "x.txt").write_text("a")
+        pgs.Graph.from_tables({**paths, "sales": tmp_path / "x.txt"})
+
+
+def test_queries_of_sqlite() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("create table sold (customer_id text, article_id integer, day text)")
+    columns = TABLES["sales"]
+    rows = zip(*(columns[name] for name in ("customer_id", "article_id")), strict=True)
+    connection.executemany("insert into sold values (?, ?, null)", list(rows))
+    query = connection, "select customer_id, article_id from sold order by rowid"
+    graph = pgs.Graph.from_tables({**TABLES, "sales": query})
+    assert edges(graph, BOUGHT) == [(0, 1), (1, 1), (2, 2)]
+
+
+def test_queries_of_duckdb() -> None:
+    duckdb = partner("duckdb")
+    connection = duckdb.connect()
+    connection.register("sold", arrow()["sales"])
+    query = connection, "select * from sold"
+    check(pgs.Graph.from_tables({**TABLES, "sales": query}))
+    check(pgs.Graph.from_tables({**TABLES, "sales": connection.sql("select * from sold")}))
+
+
+IDS = [uuid.UUID(int=9), uuid.UUID(int=3), uuid.UUID(int=4)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "labels"),
+    [
+        ([2**62, -5, 7], [2**62, -5, 7]),
+        (["b", "a", "ü"], ["b", "a", "ü"]),
+        (IDS, IDS),
+        (
+            [datetime.date(2024, 3, 1), datetime.date(2023, 1, 1), datetime.date(2025, 1, 1)],
+            ["2024-03-01", "2023-01-01", "2025-01-01"],
+        ),
+        (
+            [datetime.datetime(2024, 3, i, 12) for i in (1, 2, 3)],
+            [f"2024-03-0{i}T12:00:00" for i in (1, 2, 3)],
+        ),
+        ([True, False], ["true", "false"]),
+    ],
+    ids=["integers", "text", "uuids", "dates", "times", "booleans"],
+)
+def test_keys_of_any_type(keys: list[Any], labels: list[Any], tmp_path: Path) -> None:
+    given = {"a": {"a_id": keys}, "b": {"a_id": [*keys[::-1], None, keys[0]]}}
+    graph = pgs.Graph.from_tables(given)
+    last = len(keys) - 1
+    want = [(i, last - i) for i in range(len(keys))] + [(len(keys) + 1, 0)]
+    assert edges(graph, ("b", "a_id", "a")) == want
+    assert graph.index_of({"a": labels[::-1]})["a"].tolist() == list(range(len(keys)))[::-1]
+    graph.save(tmp_path / "g.pgs")
+    with pgs.Graph.open(tmp_path / "g.pgs") as opened:
+        assert opened.index_of({"a": labels})["a"].tolist() == list(range(len(keys)))
+
+
+def test_integers_with_gaps_are_floats_in_pandas() -> None:
+    pandas = partner("pandas")
+    given = {
+        "a": pandas.DataFrame({"a_id": [4, 5]}),
+        "b": pandas.DataFrame({"a_id": [5.0, None, 4.0]}),
+    }
+    assert edges(pgs.Graph.from_tables(given), ("b", "a_id", "a")) == [(0, 1), (2, 0)]
+
+
+def test_columns_of_missing_keys_alone() -> None:
+    graph = pgs.Graph.from_tables({"a": {"a_id": ["x"]}, "b": {"a_id": [None, None]}})
+    assert graph.num_edges == {("b", "a_id", "a"): 0, ("a", "rev_a_id", "b"): 0}
+    assert graph.num_nodes == {"a": 1, "b": 2}
+
+
+def test_links_to_the_own_table_and_two_to_one() -> None:
+    given = {
+        "people": {"id": [1, 2, 3], "boss": [None, 1, 1]},
+        "calls": {"caller": [1, 3], "called": [2, 2]},
+    }
+    links = {"caller": "people", "called": "people"}
+    schema = {"people": {"key": "id", "links": {"boss": "people"}}, "calls": {"links": links}}
+    graph = pgs.Graph.from_tables(given, schema)
+    assert edges(graph, ("people", "boss", "people")) == [(1, 0), (2, 0)]
+    assert edges(graph, ("people", "rev_boss", "people")) == [(0, 1), (0, 2)]
+    assert edges(graph, ("calls", "caller", "people")) == [(0, 0), (1, 2)]
+    assert edges(graph, ("calls", "called", "people")) == [(0, 1), (1, 1)]
+    assert graph.num_nodes == {"people": 3, "calls": 2}
+
+
+def test_keys_that_match_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    given = tables(sales={"article_id": [30, 99, 98, 99]})
+    text = "3 of 4 rows with keys that no row has, such as 99, 98"
+    with pytest.raises(
+        ValueError, match=rf"tables\['sales'\]: article_id: expected keys of 'articles', got {text}"
+    ):
+        pgs.Graph.from_tables(given)
+    with caplog.at_level(logging.INFO, "pygsampler"):
+        graph = pgs.Graph.from_tables(given, unmatched="drop")
+    assert edges(graph, ("sales", "article_id", "articles")) == [(0, 1)]
+    assert text in caplog.text
+    with pytest.raises(ValueError, match="unmatched: expected one of"):
+        pgs.Graph.from_tables(given, unmatched="keep")
+
+
+def test_samples_are_not_later_than_their_seeds() -> None:
+    graph = pgs.Graph.from_tables(TABLES)
+    sampler = pgs.PGSampler([5, 5], temporal="time", seed=1)
+    bound = {"customers": np.array(["2024-03-01T12"], "datetime64[h]")}
+    batch = sampler.sample(graph, {"customers": [1]}, seed_time=bound)
+    assert batch.input_nodes["sales"].tolist() == [0]
+    assert batch.input_nodes["articles"].tolist() == [1]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".yaml"])
+def test_schemas_in_files(tmp_path: Path, suffix: str) -> None:
+    if suffix == ".yaml":
+        partner("yaml")
+    path = tmp_path / f"schema{suffix}"
+    path.write_text(json.dumps(SCHEMA))
+    check(pgs.Graph.from_tables(TABLES, path))
+    path.write_text("{a: [")
+    with pytest.raises(ValueError, match=f"schema: expected {suffix[1:].upper()} in"):
+        pgs.Graph.from_tables(TABLES, path)
+
+
+def test_columns_become_arrays() -> None:
+    of = {
+        "a_id": [1, 2],
+        "flag": [True, None],
+        "small": np.array([1, 2], np.int16),
+        "embedding": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "pairs": [[1, 2], [3, 4]],
+        "born": DAYS[:2],
+        "word": ["x", "y"],
+    }
+    given = {"a": of, "b": {"a_id": [1]}}
+    plain = pgs.Graph.from_tables(given).ndata["a"]
+    assert set(plain) == {"flag", "small", "embedding", "node_ids"} | {"time"}
+    assert plain["embedding"].numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert np.array_equal(plain["flag"].numpy(), [1, np.nan], equal_nan=True)
+    schema: dict[str, Any] = {"a": {"key": "a_id"}, "b": {"links": {"a_id": "a"}}}
+    schema["a"]["columns"] = ["pairs", "born"]
+    named = pgs.Graph.from_tables(given, schema).ndata["a"]
+    assert set(named) == {"pairs", "born", "node_ids"}
+    assert named["pairs"].numpy().tolist() == [[1, 2], [3, 4]]
+    for columns, error, text in (
+        (["word"], TypeError, "word: expected numbers, rows of numbers or dates, got .*string"),
+        (["none"], ValueError, "expected a column 'none', got a_id, flag"),
+    ):
+        schema["a"]["columns"] = columns
+        with pytest.raises(error, match=text):
+            pgs.Graph.from_tables(given, schema)
+    schema["a"] = {"key": "a_id", "columns": ["pairs"]}
+    with pytest.raises(ValueError, match="pairs: expected rows of one length"):
+        pgs.Graph.from_tables({**given, "a": {**of, "pairs": [[1], [3, 4]]}}, schema)
+    missing = {**of, "born": [datetime.date(2024, 1, 1), None]}
+    schema["a"] = {"key": "a_id", "columns": ["born"]}
+    with pytest.raises(ValueError, match="born: expected dates, got 1 missing"):
+        pgs.Graph.from_tables({**given, "a": missing}, schema)
+    schema["a"] = {"key": "a_id", "time": "born"}
+    with pytest.raises(ValueError, match="born: expected a time of each row, got 1 missing of 2"):
+        pgs.Graph.from_tables({**given, "a": missing}, schema)
+
+
+@pytest.mark.parametrize(
+    ("given", "schema", "error", "text"),
+    [
+        ([], None, TypeError, "tables: expected a mapping of names to tables"),
+        ({1: {}}, None, TypeError, "tables: expected names of type str"),
+        ({"a": 5}, None, TypeError, r"tables\['a'\]: expected a table of pandas"),
+        ({"a": {"x": [object()]}}, None, TypeError, r"tables\['a'\]: .*did not recognize"),
+        ({"a": (5, "select 1")}, None, TypeError, r"tables\['a'\]: expected a connection, got"),
+        (TABLES, {"other": {}}, ValueError, "expected tables of customers, .*, got 'other'"),
+        (TABLES, [], TypeError, "schema: expected a mapping of tables"),
+        (TABLES, {"sales": {"keys": "a"}}, ValueError, "expected key, links, time, columns"),
+        (TABLES, {"sales": {"key": 5}}, TypeError, "key: expected a column, got int 5"),
+        (TABLES, {"sales": {"links": ["a"]}}, TypeError, "links: expected a mapping"),
+        (TABLES, {"sales": {"columns": "a"}}, TypeError, "columns: expected a list of names"),
+        (TABLES, {"sales": {"key": "none"}}, ValueError, "expected a column 'none'"),
+        (TABLES, {}, ValueError, "schema: expected a link between two tables"),
+        (
+            TABLES,
+            {"sales": {"links": {"customer_id": "customers"}}},
+            ValueError,
+            "expected a table with a key, got 'customers'",
+        ),
+        (
+            TABLES,
+            {"sales": {"links": {"customer_id": "none"}}},
+            ValueError,
+            "expected one of customers, articles, sales, got 'none'",
+        ),
+        (
+            tables(customers={"customer_id": ["bo", None, "cy"]}),
+            SCHEMA,
+            ValueError,
+            r"customer_id\[1\]: expected a key of each row, got a missing value",
+        ),
+        (
+            tables(customers={"customer_id": ["bo", "al", "bo"]}),
+            SCHEMA,
+            ValueError,
+            "expected different keys, got 'bo' in rows 0 and 2, and 1 repetitions in all",
+        ),
+        (
+            tables(sales={"article_id": ["a", "b", "c", "d"]}),
+            SCHEMA,
+            TypeError,
+            "article_id: expected keys of 'articles', int64, got large_string",
+        ),
+        (
+            tables(sales={"article_id": ["10", "20", "30", "10"]}),
+            SCHEMA,
+            TypeError,
+            "int64, got large_string; make one of them what the other is",
+        ),
+        (
+            tables(sales={"article_id": [10.5, 20, 30, 10]}),
+            SCHEMA,
+            TypeError,
+            "article_id: expected keys of 'articles', int64, got double",
+        ),
+        (
+            tables(sales={"time": [1, 2, 3, 4]}),
+            SCHEMA,
+            ValueError,
+            "expected no column 'time' beside the times 'day'",
+        ),
+    ],
+)
+def test_mistakes(given: Any, schema: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        pgs.Graph.from_tables(given, schema)
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        (
+            {"Cities": {"ID": [1, 2]}, "shops": {"city_id": [2, 2, 9], "Opened": list(DAYS[:3])}},
+            {"Cities": {"key": "ID"}, "shops": {"links": {"city_id": "Cities"}, "time": "Opened"}},
+        ),
+        (
+            # No key: its values repeat.
+            {"users": {"user_id": [1, 1]}, "posts": {"user_id": [1], "post_id": [5]}},
+            {"users": {}, "posts": {"key": "post_id"}},
+        ),
+        (
+            {"boxes": {"boxId": [1]}, "things": {"thing_id": [4], "box_id": [1]}},
+            {
+                "boxes": {"key": "boxId"},
+                "things": {"key": "thing_id", "links": {"box_id": "boxes"}},
+            },
+        ),
+    ],
+)
+def test_guesses(given: Any, want: Any) -> None:
+    from pygsampler._graph.table_conversion import schema_document
+
+    assert schema_document(given, None) == want
+    assert schema_document(given, want) == want
