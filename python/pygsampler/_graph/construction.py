@@ -137,9 +137,11 @@ def group_from_coo(
     return _labeled(made, {kind: interned.arrays() for kind, interned in labels.items()})
 
 
-def group_from_tables(tables: Any, schema: Any, unmatched: Any) -> RelationGroup:
+def group_from_tables(
+    tables: Any, schema: Any, unmatched: Any, name_prefix: str = ""
+) -> RelationGroup:
     """Returns the relations of tables by their foreign keys; nodes have the keys as labels."""
-    found = table_conversion.tables_to_graph(tables, schema, unmatched)
+    found = table_conversion.tables_to_graph(tables, schema, unmatched, name_prefix)
     return _labeled(group_from(found.parts), found.labels)
 
 

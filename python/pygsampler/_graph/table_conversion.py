@@ -68,8 +68,11 @@ class TableGraph(NamedTuple):
     labels: dict[str, dict[str, Any]]
 
 
-def tables_to_graph(tables: Any, schema: Any, unmatched: Any) -> TableGraph:
-    """Returns the parts of the graph of tables, as ``Graph.from_tables`` describes them."""
+def tables_to_graph(tables: Any, schema: Any, unmatched: Any, name_prefix: str = "") -> TableGraph:
+    """Returns the parts of the graph of tables, as ``Graph.from_tables`` describes them.
+
+    ``name_prefix`` stands before a column in the name of its relation.
+    """
     if unmatched not in _UNMATCHED:
         raise ValueError(f"unmatched: expected one of {_UNMATCHED}, got {describe(unmatched)}")
     sources = _sources(tables)
@@ -83,8 +86,9 @@ def tables_to_graph(tables: Any, schema: Any, unmatched: Any) -> TableGraph:
     for name, of in schemas.items():
         for column, target in of.links.items():
             ends = _foreign_key_edges(read[name], name, column, keys[target], target, unmatched)
-            edges[name, column, target] = ends
-            edges[target, _REVERSE + column, name] = ends[1], ends[0]
+            relation = name_prefix + column
+            edges[name, relation, target] = ends
+            edges[target, _REVERSE + relation, name] = ends[1], ends[0]
     if not edges:
         raise ValueError(
             "schema: expected a link between two tables at least, got none; "
