@@ -60,6 +60,28 @@ def test_schema_and_graph(run: Callable[..., Any], folder: Path, tmp_path: Path)
         assert graph.ndata["users"]["age"].tolist() == [30, 40]
 
 
+def test_names_beyond_16_bits(run: Callable[..., Any], folder: Path) -> None:
+    (folder / "\U0001f600.csv").write_text("user_id\n5\n")
+    found = partner("yaml").safe_load(run("tables", folder).stdout)
+    assert found["\U0001f600"] == {"links": {"user_id": "users"}}
+
+
+def test_schemas_that_do_not_fit(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.yaml"
+    for text, want in (
+        ("", "schema: expected a mapping of tables, got NoneType None"),
+        ("users: {key: none}", "tables['users']: expected a column 'none', got user_id, age"),
+    ):
+        schema.write_text(text)
+        assert want in run("tables", folder, "--schema", schema, ends_with=1).output
+
+
+def test_two_tables_of_one_name(run: Callable[..., Any], folder: Path) -> None:
+    (folder / "users").mkdir()
+    failed = run("tables", folder, ends_with=2)
+    assert "expected tables of different names, got users and users.csv" in failed.output
+
+
 def test_mistakes(run: Callable[..., Any], tmp_path: Path) -> None:
     assert "expected files of tables, found none" in run("tables", tmp_path, ends_with=2).output
     assert "does not exist" in run("tables", tmp_path / "none", ends_with=2).output

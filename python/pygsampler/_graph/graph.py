@@ -364,14 +364,14 @@ class Graph(GraphState):
         -------
         Graph
             Heterogeneous. ``ndata[table]`` has the columns, numbers with missing values as
-            float64 with NaN, lists of equal length as rows. Times are called "time" in each of
-            them, so that ``PGSampler(..., temporal="time")`` samples by them.
+            float64 with NaN, decimals as float64, lists of equal length as rows. Times are called
+            "time" in each of them, so that ``PGSampler(..., temporal="time")`` samples by them.
 
         Raises
         ------
         TypeError, ValueError
             For other tables and schemas, keys that are missing or there twice, and foreign keys of
-            another type than the key has.
+            another type than the key has; for queries that fail, by the error of the database.
         FileNotFoundError, ImportError
             Where there is no file, no pyarrow, or no PyYAML for a schema in YAML.
         """
