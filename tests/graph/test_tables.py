@@ -175,6 +175,19 @@ def test_text_that_is_missing_in_files(tmp_path: Path) -> None:
         pgs.Graph.from_tables(given, {**ONE_LINK, "a": {"key": "f"}})
 
 
+def test_text_of_several_lines_in_files(tmp_path: Path) -> None:
+    # More than Arrow reads at once.
+    count = 40_000
+    rows = "".join(
+        f'{i % 7},"{"line" * 20}\n{i},{i}\nof ""three"", and more",{i}\n' for i in range(count)
+    )
+    (tmp_path / "b.csv").write_text(f"f,text,x\n{rows}")
+    given = {"a": {"k": list(range(7))}, "b": tmp_path / "b.csv"}
+    graph = pgs.Graph.from_tables(given, ONE_LINK)
+    assert edges(graph, LINK) == [(i, i % 7) for i in range(count)]
+    assert graph.ndata["b"]["x"].tolist() == list(range(count))
+
+
 def test_rows_as_mappings() -> None:
     connection = sqlite3.connect(":memory:")
     connection.row_factory = lambda cursor, row: {
@@ -300,6 +313,7 @@ def typed(values: list[Any], kind: str, *more: Any) -> Any:
         ),
         (np.array([NOON], "datetime64[h]"), [NOON], [(0, 0)]),
         (np.array(["2024-03"], "datetime64[M]"), [DAY], [(0, 0)]),
+        (np.array([DAY]), [None, np.datetime64(DAY)], [(1, 0)]),
         ([b"u", b"v"], typed([b"v"], "large_binary"), [(0, 1)]),
         (IDS, [str(IDS[1]), None], [(0, 1)]),
         (list(map(str, IDS)), [IDS[1], None], [(0, 1)]),

@@ -329,6 +329,7 @@ def _dataset(path: str, where: str) -> Any:
     Its columns are those of all files. Folders that are called ``year=2024`` make one, too.
     """
     import pyarrow as pa
+    import pyarrow.csv as csv
     import pyarrow.dataset as ds
 
     found = [path]
@@ -344,8 +345,10 @@ def _dataset(path: str, where: str) -> Any:
             "none"
         )
     suffixes = {os.path.splitext(each)[1].lower() for each in files}
+    # Text may have several lines.
+    lines = ds.CsvFileFormat(parse_options=csv.ParseOptions(newlines_in_values=True))
     kinds = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "feather"}
-    kinds |= {".csv": "csv"}
+    kinds |= {".csv": lines}
     if len(suffixes) > 1 or not suffixes <= set(kinds):
         raise ValueError(
             f"{where}: expected files of one of {_listed(kinds)}, got "
@@ -432,7 +435,7 @@ def _values(values: Any) -> Any:
         items = list(values)
         first = next((item for item in items if item is not None), None)
         if isinstance(first, np.generic):
-            found = np.array(items)
+            found = np.array(items, "datetime64" if isinstance(first, np.datetime64) else None)
             if found.dtype.kind == "M" and np.datetime_data(found.dtype)[0] in "YMWhm":
                 # Arrow's units are days, seconds and less.
                 found = found.astype("datetime64[s]")
