@@ -467,6 +467,9 @@ def test_schemas_in_files(tmp_path: Path, suffix: str) -> None:
     path.write_text("{a: [")
     with pytest.raises(ValueError, match=f"schema: expected {suffix[1:].upper()} in"):
         pgs.Graph.from_tables(TABLES, path)
+    path.write_text('{"sales": {"links": {"customer_id": "customers"}, "links": {}}}')
+    with pytest.raises(ValueError, match="got links twice in one mapping"):
+        pgs.Graph.from_tables(TABLES, path)
     path.write_bytes(b'{"a": "\xff"}')
     with pytest.raises(ValueError, match=f"schema: expected {suffix[1:].upper()} in"):
         pgs.Graph.from_tables(TABLES, path)

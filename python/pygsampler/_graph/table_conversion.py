@@ -117,7 +117,7 @@ def read_schema(schema: Any) -> Any:
     text = path.read_bytes()
     if path.suffix == ".json":
         try:
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=_once)
         except ValueError as error:
             raise ValueError(f"schema: expected JSON in {path.name}, got {error}") from None
     try:
@@ -127,10 +127,27 @@ def read_schema(schema: Any) -> Any:
             f"schema: expected PyYAML for {path.name}, found none; pip install pyyaml, or a file "
             "of JSON whose name ends in .json"
         ) from None
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """YAML's, which would take the last of several."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            _once([(key.value, value) for key, value in node.value])
+            return super().construct_mapping(node, deep)
+
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ValueError(f"schema: expected YAML in {path.name}, got {error}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a mapping; ValueError for a name that is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        raise ValueError(f"{_listed(twice)} twice in one mapping")
+    return found
 
 
 def schema_document(tables: Any, schema: Any) -> dict[str, dict[str, Any]]:
