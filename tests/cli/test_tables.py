@@ -47,9 +47,11 @@ def test_schema_and_graph(run: Callable[..., Any], folder: Path, tmp_path: Path)
     }
     out = tmp_path / "shop.pgs"
     failed = run("tables", folder, "--schema", schema, "--out", out, ends_with=1)
-    assert "1 of 3 rows with keys that no row has, such as 9" in failed.output
+    text = "1 of 3 rows with keys that no row has, such as 9; "
+    assert f"{text}--unmatched drop gives them no edge" in failed.output
     assert not out.exists()
     told = run("tables", folder, "--schema", schema, "--out", out, "--unmatched", "drop", "--json")
+    assert f"Note: tables['sales']: user_id: {text}they have no edge" in told.stderr
     assert json.loads(told.stdout)["num_edges"] == {
         "sales:user_id:users": 2,
         "users:rev_user_id:sales": 2,

@@ -419,7 +419,7 @@ def test_keys_that_match_nothing(caplog: pytest.LogCaptureFixture) -> None:
         ValueError, match=rf"tables\['sales'\]: article_id: expected keys of 'articles', got {text}"
     ):
         pgs.Graph.from_tables(given)
-    with caplog.at_level(logging.INFO, "pygsampler"):
+    with caplog.at_level(logging.WARNING, "pygsampler"):
         graph = pgs.Graph.from_tables(given, unmatched="drop")
     assert edges(graph, ("sales", "article_id", "articles")) == [(0, 1)]
     assert text in caplog.text

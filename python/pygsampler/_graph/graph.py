@@ -358,7 +358,7 @@ class Graph(GraphState):
             the schema is guessed by names and types; ``pygsampler tables`` shows what is guessed.
         unmatched : {"error", "drop"}
             Foreign keys that no row has: a ValueError that counts and names some of them, or, with
-            "drop", no edge, and a line in the log of "pygsampler".
+            "drop", no edge, and a warning in the log of "pygsampler".
 
         Returns
         -------

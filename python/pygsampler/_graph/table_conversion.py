@@ -128,7 +128,7 @@ def read_schema(schema: Any) -> Any:
             "of JSON whose name ends in .json"
         ) from None
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+    class UniqueKeyLoader(yaml.SafeLoader):  # type: ignore[misc]
         """YAML's, which would take the last of several."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -136,7 +136,7 @@ def read_schema(schema: Any) -> Any:
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(text, Loader)
+        return yaml.load(text, UniqueKeyLoader)
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ValueError(f"schema: expected YAML in {path.name}, got {error}") from None
 
@@ -582,7 +582,7 @@ def _foreign_key_edges(
                 f'{where}: expected keys of {target!r}, got {text}; unmatched="drop" gives them '
                 "no edge"
             )
-        logging.getLogger("pygsampler").info("%s: %s; they have no edge", where, text)
+        logging.getLogger("pygsampler").warning("%s: %s; they have no edge", where, text)
     rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
     to = found.drop_null().to_numpy(zero_copy_only=False)
     return rows.astype(np.int64), to.astype(np.int64)

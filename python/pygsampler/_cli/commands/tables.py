@@ -68,7 +68,11 @@ def command(
         click.echo(json.dumps(found, indent=2) if as_json else _yaml(found))
         return
     start = time.perf_counter()
-    graph = Graph.from_tables(tables, schema, unmatched=unmatched)
+    try:
+        with output.log_to_stderr():
+            graph = Graph.from_tables(tables, schema, unmatched=unmatched)
+    except ValueError as error:
+        raise ValueError(str(error).replace('unmatched="drop"', "--unmatched drop")) from error
     graph.save(out)
     seconds = time.perf_counter() - start
     written: dict[str, Any] = output.written_graph(out)
