@@ -346,6 +346,12 @@ def test_nodes_by_keys(keys: Any, labels: list[Any]) -> None:
     assert graph.index_of({"a": labels[0]})["a"] == 1
 
 
+def test_uuids_that_match_nothing() -> None:
+    given = {"a": {"k": IDS[1:]}, "b": {"f": IDS}}
+    with pytest.raises(ValueError, match=f"such as '?{IDS[0]}"):
+        pgs.Graph.from_tables(given, ONE_LINK)
+
+
 def test_integers_that_floats_round() -> None:
     given = {"a": {"k": [2**53, 2**53 + 1]}, "b": {"f": [2.0**53, None]}}
     with pytest.raises(ValueError, match=r"tables\['b'\]: f: expected keys below 2\*\*53"):

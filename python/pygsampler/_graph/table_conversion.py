@@ -681,6 +681,10 @@ def _texts(keys: Any) -> list[Any]:
 
 def _shown(value: Any) -> str:
     found = value.as_py()
+    if _is_uuid(value.type):
+        import uuid
+
+        return str(uuid.UUID(bytes=found))
     return found.isoformat() if isinstance(found, datetime.date) else repr(found)
 
 
