@@ -47,9 +47,11 @@ def test_schema_and_graph(run: Callable[..., Any], folder: Path, tmp_path: Path)
     }
     out = tmp_path / "shop.pgs"
     failed = run("tables", folder, "--schema", schema, "--out", out, ends_with=1)
-    assert "1 of 3 rows with keys that no row has, such as 9" in failed.output
+    text = "1 of 3 rows with keys that no row has, such as 9; "
+    assert f"{text}--unmatched drop gives them no edge" in failed.output
     assert not out.exists()
     told = run("tables", folder, "--schema", schema, "--out", out, "--unmatched", "drop", "--json")
+    assert f"Note: tables['sales']: user_id: {text}they have no edge" in told.stderr
     assert json.loads(told.stdout)["num_edges"] == {
         "sales:user_id:users": 2,
         "users:rev_user_id:sales": 2,
@@ -58,6 +60,28 @@ def test_schema_and_graph(run: Callable[..., Any], folder: Path, tmp_path: Path)
         assert graph.num_nodes == {"no:body": 1, "sales": 3, "users": 2}
         assert graph.index_of({"users": [7, 5]})["users"].tolist() == [1, 0]
         assert graph.ndata["users"]["age"].tolist() == [30, 40]
+
+
+def test_names_beyond_16_bits(run: Callable[..., Any], folder: Path) -> None:
+    (folder / "\U0001f600.csv").write_text("user_id\n5\n")
+    found = partner("yaml").safe_load(run("tables", folder).stdout)
+    assert found["\U0001f600"] == {"links": {"user_id": "users"}}
+
+
+def test_schemas_that_do_not_fit(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.yaml"
+    for text, want in (
+        ("", "schema: expected a mapping of tables, got NoneType None"),
+        ("users: {key: none}", "tables['users']: expected a column 'none', got user_id, age"),
+    ):
+        schema.write_text(text)
+        assert want in run("tables", folder, "--schema", schema, ends_with=1).output
+
+
+def test_two_tables_of_one_name(run: Callable[..., Any], folder: Path) -> None:
+    (folder / "users").mkdir()
+    failed = run("tables", folder, ends_with=2)
+    assert "expected tables of different names, got users and users.csv" in failed.output
 
 
 def test_mistakes(run: Callable[..., Any], tmp_path: Path) -> None:

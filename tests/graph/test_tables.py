@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import json
 import logging
 import sqlite3
@@ -35,6 +36,9 @@ SCHEMA: dict[str, Any] = {
     "sales": {"links": {"customer_id": "customers", "article_id": "articles"}, "time": "day"},
 }
 BOUGHT = ("sales", "customer_id", "customers")
+# Of tables "a" and "b".
+ONE_LINK: dict[str, Any] = {"a": {"key": "k"}, "b": {"links": {"f": "a"}}}
+LINK = ("b", "f", "a")
 
 
 def edges(graph: pgs.Graph, kind: tuple[str, str, str]) -> list[tuple[int, int]]:
@@ -120,6 +124,109 @@ def test_files_folders_and_patterns(tmp_path: Path) -> None:
         pgs.Graph.from_tables({**paths, "sales": tmp_path / "x.txt"})
 
 
+def test_folders_called_as_columns(tmp_path: Path) -> None:
+    for year in (2023, 2024):
+        for hidden in ("_temporary", ".checkpoints", "."):
+            folder = tmp_path / "run=1" / "b" / f"year={year}" / hidden
+            folder.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({"f": [year]}), folder / "part.parquet")
+    schema = {"a": {"key": "k"}, "b": {"links": {"f": "a", "year": "a"}}}
+    given = {"a": {"k": [2024, 2023]}}
+    for path in ("run=1/b", "run=1/b/year=*", "run=1/b/*/*.parquet"):
+        graph = pgs.Graph.from_tables({**given, "b": tmp_path / path}, schema)
+        for column in ("f", "year"):
+            assert edges(graph, ("b", column, "a")) == [(0, 1), (1, 0)]
+        assert set(graph.ndata["b"]) == set()
+    # The files have the column too, of another type.
+    pq.write_table(
+        pa.table({"f": [2023], "year": [2023]}), tmp_path / "run=1/b/year=2023/part.parquet"
+    )
+    pq.write_table(
+        pa.table({"f": [2024], "year": [2024]}), tmp_path / "run=1/b/year=2024/part.parquet"
+    )
+    graph = pgs.Graph.from_tables({**given, "b": tmp_path / "run=1/b"}, schema)
+    assert edges(graph, ("b", "year", "a")) == [(0, 1), (1, 0)]
+    (tmp_path / "none" / ".hidden").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match="none', which has none"):
+        pgs.Graph.from_tables({**given, "b": tmp_path / "none"}, schema)
+
+
+def test_files_of_several_schemas(tmp_path: Path) -> None:
+    parts = [
+        {"f": pa.nulls(1)},
+        {"f": pa.array([2**40]), "x": pa.array([1])},
+        {"f": pa.array([5], pa.int8()), "x": pa.array([1.5])},
+    ]
+    for i, part in enumerate(parts):
+        pq.write_table(pa.table(part), tmp_path / f"{i}.parquet")
+    graph = pgs.Graph.from_tables({"a": {"k": [5, 2**40]}, "b": tmp_path}, ONE_LINK)
+    assert edges(graph, LINK) == [(1, 1), (2, 0)]
+    assert np.array_equal(graph.ndata["b"]["x"].numpy(), [np.nan, 1, 1.5], equal_nan=True)
+
+
+def test_text_that_is_missing_in_files(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("f,x\nu,1\n,2\nNA,3\n")
+    graph = pgs.Graph.from_tables({"a": {"k": ["NA", "u"]}, "b": tmp_path / "b.csv"}, ONE_LINK)
+    assert edges(graph, LINK) == [(0, 1), (2, 0)]
+    given = {"a": tmp_path / "b.csv", "b": {"f": ["u"]}}
+    with pytest.raises(
+        ValueError, match=r"f\[1\]: expected a key of each row, got a missing value"
+    ):
+        pgs.Graph.from_tables(given, {**ONE_LINK, "a": {"key": "f"}})
+
+
+def test_text_of_several_lines_in_files(tmp_path: Path) -> None:
+    # More than Arrow reads at once.
+    count = 40_000
+    rows = "".join(
+        f'{i % 7},"{"line" * 20}\n{i},{i}\nof ""three"", and more",{i}\n' for i in range(count)
+    )
+    (tmp_path / "b.csv").write_text(f"f,text,x\n{rows}")
+    given = {"a": {"k": list(range(7))}, "b": tmp_path / "b.csv"}
+    graph = pgs.Graph.from_tables(given, ONE_LINK)
+    assert edges(graph, LINK) == [(i, i % 7) for i in range(count)]
+    assert graph.ndata["b"]["x"].tolist() == list(range(count))
+
+
+def test_rows_as_mappings() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = lambda cursor, row: {
+        about[0]: value for about, value in zip(cursor.description, row, strict=True)
+    }
+    query = connection, "select 5 as f union all select 6 as f"
+    graph = pgs.Graph.from_tables({"a": {"k": [6, 5]}, "b": query}, ONE_LINK)
+    assert edges(graph, LINK) == [(0, 1), (1, 0)]
+
+
+def test_queries_that_fail() -> None:
+    connection = sqlite3.connect(":memory:")
+    for query, text in (
+        ("selec 1", r"tables\['a'\]: near"),
+        ("create table t (i)", r"tables\['a'\]: expected a query with columns, got"),
+        ("select 1 as k, 2 as k", "expected columns of different names, got k twice"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            pgs.Graph.from_tables({"a": (connection, query), "b": {"f": [1]}}, ONE_LINK)
+    connection.close()
+    with pytest.raises(ValueError, match=r"tables\['a'\]: Cannot operate on a closed database"):
+        pgs.Graph.from_tables({"a": (connection, "select 1 as k"), "b": {"f": [1]}}, ONE_LINK)
+
+
+def test_queries_of_duckdb_that_fail() -> None:
+    connection = partner("duckdb").connect()
+    for query, text in (
+        ("selec 1", r"tables\['a'\]: Parser Error"),
+        ("select error('no') as k", r"tables\['a'\]: .*no"),
+        ("select 1 as k, 2 as k", "expected columns of different names, got k twice"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            pgs.Graph.from_tables({"a": (connection, query), "b": {"f": [1]}}, ONE_LINK)
+    relation = connection.sql("select 1 as k")
+    connection.close()
+    with pytest.raises(ValueError, match=r"tables\['a'\]: .*closed"):
+        pgs.Graph.from_tables({"a": relation, "b": {"f": [1]}}, ONE_LINK)
+
+
 def test_queries_of_sqlite() -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute("create table sold (customer_id text, article_id integer, day text)")
@@ -173,6 +280,114 @@ def test_keys_of_any_type(keys: list[Any], labels: list[Any], tmp_path: Path) ->
         assert opened.index_of({"a": labels})["a"].tolist() == list(range(len(keys)))
 
 
+DAY, NOON = datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1, 12)
+NAN = float("nan")
+
+
+def typed(values: list[Any], kind: str, *more: Any) -> Any:
+    return pa.array(values, getattr(pa, kind)(*more))
+
+
+@pytest.mark.parametrize(
+    ("keys", "foreign", "want"),
+    [
+        (typed([7, 5], "int8"), [5, 300, -1, 7], [(0, 1), (3, 0)]),
+        (typed([7, 5], "uint32"), [5, -1], [(0, 1)]),
+        (typed([2**63 + 1, 5], "uint64"), [5, -1], [(0, 1)]),
+        ([7, 5], typed([5, 2**63 + 1], "uint64"), [(0, 1)]),
+        (typed([7, 5], "int8"), [5.0, None, 300.0], [(0, 1)]),
+        ([7, 5], np.array([NAN, 5.0]), [(1, 1)]),
+        ([7, 5], pa.array([NAN, 5.0]), [(1, 1)]),
+        (typed([0.1], "float32"), [0.1, float(np.float32(0.1))], [(1, 0)]),
+        (typed([decimal.Decimal(7), decimal.Decimal(5)], "decimal128", 4, 0), [5], [(0, 1)]),
+        (
+            [7, 5],
+            typed([decimal.Decimal("5.00"), decimal.Decimal("6.50")], "decimal128", 9, 2),
+            [(0, 1)],
+        ),
+        ([DAY], [NOON, datetime.datetime(2024, 3, 1)], [(1, 0)]),
+        (
+            np.array([NOON], "datetime64[us]"),
+            np.array(["2024-03-01T12:00:00.000000001", "2024-03-01T12"], "datetime64[ns]"),
+            [(1, 0)],
+        ),
+        (np.array([NOON], "datetime64[h]"), [NOON], [(0, 0)]),
+        (np.array(["2024-03"], "datetime64[M]"), [DAY], [(0, 0)]),
+        (np.array([DAY]), [None, np.datetime64(DAY)], [(1, 0)]),
+        ([b"u", b"v"], typed([b"v"], "large_binary"), [(0, 1)]),
+        (IDS, [str(IDS[1]), None], [(0, 1)]),
+        (list(map(str, IDS)), [IDS[1], None], [(0, 1)]),
+        ([], [5], []),
+        (["u"], np.array([NAN]), []),
+        (["u"], np.array(["u", NAN, None], object), [(0, 0)]),
+    ],
+)
+def test_keys_of_two_types(keys: Any, foreign: Any, want: Any) -> None:
+    given = {"a": {"k": keys}, "b": {"f": foreign}}
+    graph = pgs.Graph.from_tables(given, ONE_LINK, unmatched="drop")
+    assert edges(graph, LINK) == want
+
+
+@pytest.mark.parametrize(
+    ("keys", "labels"),
+    [
+        (typed([7, 5], "uint64"), [5, 7]),
+        (typed([2**63, 5], "uint64"), ["5", str(2**63)]),
+        ([decimal.Decimal(7), decimal.Decimal(5)], [5, 7]),
+        ([b"v", b"u"], ["u", "v"]),
+        ([b"\xff", b"u"], ["75", "ff"]),
+        ([NOON.date(), DAY - datetime.timedelta(1)], [DAY - datetime.timedelta(1), DAY]),
+        ([NOON, datetime.datetime(2023, 1, 1)], [datetime.datetime(2023, 1, 1), NOON]),
+    ],
+)
+def test_nodes_by_keys(keys: Any, labels: list[Any]) -> None:
+    graph = pgs.Graph.from_tables({"a": {"k": keys}, "b": {"f": pa.nulls(1)}}, ONE_LINK)
+    assert graph.index_of({"a": labels})["a"].tolist() == [1, 0]
+    assert graph.index_of({"a": labels[0]})["a"] == 1
+
+
+def test_uuids_that_match_nothing() -> None:
+    given = {"a": {"k": IDS[1:]}, "b": {"f": IDS}}
+    with pytest.raises(ValueError, match=f"such as '?{IDS[0]}"):
+        pgs.Graph.from_tables(given, ONE_LINK)
+
+
+def test_integers_that_floats_round() -> None:
+    given = {"a": {"k": [2**53, 2**53 + 1]}, "b": {"f": [2.0**53, None]}}
+    with pytest.raises(ValueError, match=r"tables\['b'\]: f: expected keys below 2\*\*53"):
+        pgs.Graph.from_tables(given, ONE_LINK)
+
+
+def test_indexes_of_pandas() -> None:
+    pandas = partner("pandas")
+    keys = pandas.DataFrame({"k": [5, 6], "x": [1, 2]}, index=[8, 7])
+    foreign = pandas.DataFrame({"f": [6, None, 5]}, index=[0, 0, 1], dtype="Int64")
+    want = [(0, 1), (2, 0)]
+    for frame in (keys, keys.set_index("k"), keys.set_index(["k", "x"])):
+        graph = pgs.Graph.from_tables({"a": frame, "b": foreign}, ONE_LINK)
+        assert edges(graph, LINK) == want
+        assert graph.ndata["a"]["x"].tolist() == [1, 2]
+
+
+def test_columns_called_alike() -> None:
+    pandas = partner("pandas")
+    for table in (
+        pandas.DataFrame([[1, 2, 3]], columns=["k", "x", "x"]),
+        pandas.DataFrame([[1, 2, 3]], columns=["k", 1, "1"]),
+        pa.table([pa.array([1])] * 3, names=["k", "x", "x"]),
+    ):
+        with pytest.raises(ValueError, match=r"tables\['a'\]: expected columns of different names"):
+            pgs.Graph.from_tables({"a": table, "b": {"f": [1]}}, ONE_LINK)
+
+
+def test_objects_of_polars() -> None:
+    polars = partner("polars")
+    keys = polars.DataFrame({"k": polars.Series(IDS, dtype=polars.Object)})
+    foreign = polars.LazyFrame({"f": [str(IDS[2]), None]})
+    graph = pgs.Graph.from_tables({"a": keys, "b": foreign}, ONE_LINK)
+    assert edges(graph, LINK) == [(0, 2)]
+
+
 def test_integers_with_gaps_are_floats_in_pandas() -> None:
     pandas = partner("pandas")
     given = {
@@ -210,7 +425,7 @@ def test_keys_that_match_nothing(caplog: pytest.LogCaptureFixture) -> None:
         ValueError, match=rf"tables\['sales'\]: article_id: expected keys of 'articles', got {text}"
     ):
         pgs.Graph.from_tables(given)
-    with caplog.at_level(logging.INFO, "pygsampler"):
+    with caplog.at_level(logging.WARNING, "pygsampler"):
         graph = pgs.Graph.from_tables(given, unmatched="drop")
     assert edges(graph, ("sales", "article_id", "articles")) == [(0, 1)]
     assert text in caplog.text
@@ -227,6 +442,27 @@ def test_samples_are_not_later_than_their_seeds() -> None:
     assert batch.input_nodes["articles"].tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("times", "error", "text"),
+    [
+        (np.array([1, NAN]), ValueError, "expected a time of each row, got 1 missing of 2"),
+        (["2024-03-01", "soon"], TypeError, r"day\[1\]: expected a number, or a date"),
+        ([datetime.time(3)] * 2, TypeError, "expected dates or numbers, got time64"),
+    ],
+)
+def test_times_that_are_none(times: Any, error: type[Exception], text: str) -> None:
+    given = {"a": {"k": [5, 6]}, "b": {"f": [5, 6], "day": times}}
+    schema = {**ONE_LINK, "b": {"links": {"f": "a"}, "time": "day"}}
+    with pytest.raises(error, match=rf"tables\['b'\]: day.*{text.removeprefix('day')}"):
+        pgs.Graph.from_tables(given, schema)
+
+
+def test_times_of_no_rows() -> None:
+    given = {"a": {"k": [5]}, "b": {"f": [], "day": []}}
+    schema = {**ONE_LINK, "b": {"links": {"f": "a"}, "time": "day"}}
+    assert pgs.Graph.from_tables(given, schema).ndata["b"]["time"].tolist() == []
+
+
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
 def test_schemas_in_files(tmp_path: Path, suffix: str) -> None:
     if suffix == ".yaml":
@@ -237,6 +473,38 @@ def test_schemas_in_files(tmp_path: Path, suffix: str) -> None:
     path.write_text("{a: [")
     with pytest.raises(ValueError, match=f"schema: expected {suffix[1:].upper()} in"):
         pgs.Graph.from_tables(TABLES, path)
+    path.write_text('{"sales": {"links": {"customer_id": "customers"}, "links": {}}}')
+    with pytest.raises(ValueError, match="got links twice in one mapping"):
+        pgs.Graph.from_tables(TABLES, path)
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(ValueError, match=f"schema: expected {suffix[1:].upper()} in"):
+        pgs.Graph.from_tables(TABLES, path)
+
+
+def test_columns_of_decimals_large_integers_and_nested_rows() -> None:
+    nested = np.arange(12.0).reshape(2, 3, 2)
+    of = {
+        "k": [1, 2],
+        "price": [decimal.Decimal("1.50"), None],
+        "large": [2**60 + 1, None],
+        "grid": pa.array(nested.tolist(), pa.list_(pa.list_(pa.float32(), 2), 3)),
+        "lists": nested.tolist(),
+    }
+    columns = [*list(of)[1:], "grid"]
+    schema = {**ONE_LINK, "a": {"key": "k", "columns": columns}}
+    graph = pgs.Graph.from_tables({"a": of, "b": {"f": [1]}}, schema)
+    arrays = graph.ndata["a"]
+    assert np.array_equal(arrays["price"].numpy(), [1.5, np.nan], equal_nan=True)
+    assert np.array_equal(arrays["large"].numpy(), [2.0**60, np.nan], equal_nan=True)
+    assert arrays["grid"].numpy().tolist() == arrays["lists"].numpy().tolist() == nested.tolist()
+    default = pgs.Graph.from_tables({"a": of, "b": {"f": [1]}}, ONE_LINK)
+    assert set(default.ndata["a"]) == {"price", "large", "grid", "node_ids"}
+
+
+def test_the_time_among_the_columns() -> None:
+    schema = {**ONE_LINK, "b": {"links": {"f": "a"}, "time": "time", "columns": ["time"]}}
+    graph = pgs.Graph.from_tables({"a": {"k": [5]}, "b": {"f": [5], "time": [3]}}, schema)
+    assert graph.ndata["b"]["time"].tolist() == [3]
 
 
 def test_columns_become_arrays() -> None:
@@ -285,6 +553,41 @@ def test_columns_become_arrays() -> None:
         ({1: {}}, None, TypeError, "tables: expected names of type str"),
         ({"a": 5}, None, TypeError, r"tables\['a'\]: expected a table of pandas"),
         ({"a": {"x": [object()]}}, None, TypeError, r"tables\['a'\]: .*did not recognize"),
+        ({"a": {"x": [1, "a"]}}, None, TypeError, r"tables\['a'\]: x: expected values of one type"),
+        ({"a": {"x": 5}}, None, TypeError, r"tables\['a'\]: x: expected values of one type"),
+        ({"a": {"x": [2**70]}}, None, TypeError, r"tables\['a'\]: x: .*too large"),
+        ({"a": {"x": ["\ud800"]}}, None, TypeError, r"tables\['a'\]: x: .*surrogates"),
+        ({"a": {"x": [1], "y": []}}, None, ValueError, r"tables\['a'\]: .*length"),
+        (
+            {"a": {"k": [{"o": 1}]}, "b": {"f": [{"o": 1}]}},
+            ONE_LINK,
+            TypeError,
+            r"tables\['a'\]: k: expected keys that can be compared, got struct",
+        ),
+        (
+            {"a": {"k": [1.5, NAN]}, "b": {"f": [1.5]}},
+            ONE_LINK,
+            ValueError,
+            r"k\[1\]: expected a key of each row, got a missing value",
+        ),
+        (
+            {"a": {"k": [1], "node_ids": [2]}, "b": {"f": [1]}},
+            ONE_LINK,
+            ValueError,
+            "expected no column 'node_ids' beside the key 'k'",
+        ),
+        (
+            {"a": {"k": [1], "up": [1], "rev_up": [1]}},
+            {"a": {"key": "k", "links": {"up": "a", "rev_up": "a"}}},
+            ValueError,
+            r"links\['rev_up'\]: expected one relation \('a', 'rev_up', 'a'\), got two",
+        ),
+        (
+            {"a": {"k": [1]}, "b": {"f": [1]}},
+            {"a": {"key": "k"}, "b": {"links": {"f": ["a"]}}},
+            ValueError,
+            r"links\['f'\]: expected one of a, b, got \['a'\]",
+        ),
         ({"a": (5, "select 1")}, None, TypeError, r"tables\['a'\]: expected a connection, got"),
         (TABLES, {"other": {}}, ValueError, "expected tables of customers, .*, got 'other'"),
         (TABLES, [], TypeError, "schema: expected a mapping of tables"),
@@ -355,6 +658,11 @@ def test_mistakes(given: Any, schema: Any, error: type[Exception], text: str) ->
         (
             {"Cities": {"ID": [1, 2]}, "shops": {"city_id": [2, 2, 9], "Opened": list(DAYS[:3])}},
             {"Cities": {"key": "ID"}, "shops": {"links": {"city_id": "Cities"}, "time": "Opened"}},
+        ),
+        (
+            # Arrow does not compare structs.
+            {"a": {"id": [{"o": 1}]}, "b": {"b_id": [1]}, "s": {"s_id": [1]}, "t": {"id": [1, 1]}},
+            {"a": {}, "b": {"key": "b_id"}, "s": {"key": "s_id"}, "t": {}},
         ),
         (
             # No key: its values repeat.

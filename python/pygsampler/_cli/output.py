@@ -7,7 +7,9 @@ as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,6 +104,22 @@ def rate(number: float) -> str:
         if number >= step:
             return f"{number / step:.1f} {unit}"
     return f"{number:.0f}"
+
+
+@contextmanager
+def log_to_stderr(text: Callable[[str], str] = str) -> Iterator[None]:
+    """Writes on stderr, for a while, what is logged, as ``text`` makes it."""
+
+    class StderrHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            click.echo(f"Note: {text(record.getMessage())}", err=True)
+
+    logger, handler = logging.getLogger("pygsampler"), StderrHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def written_graph(target: Path) -> dict[str, Any]:

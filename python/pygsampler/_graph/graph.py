@@ -358,20 +358,20 @@ class Graph(GraphState):
             the schema is guessed by names and types; ``pygsampler tables`` shows what is guessed.
         unmatched : {"error", "drop"}
             Foreign keys that no row has: a ValueError that counts and names some of them, or, with
-            "drop", no edge, and a line in the log of "pygsampler".
+            "drop", no edge, and a warning in the log of "pygsampler".
 
         Returns
         -------
         Graph
             Heterogeneous. ``ndata[table]`` has the columns, numbers with missing values as
-            float64 with NaN, lists of equal length as rows. Times are called "time" in each of
-            them, so that ``PGSampler(..., temporal="time")`` samples by them.
+            float64 with NaN, decimals as float64, lists of equal length as rows. Times are called
+            "time" in each of them, so that ``PGSampler(..., temporal="time")`` samples by them.
 
         Raises
         ------
         TypeError, ValueError
             For other tables and schemas, keys that are missing or there twice, and foreign keys of
-            another type than the key has.
+            another type than the key has; for queries that fail, by the error of the database.
         FileNotFoundError, ImportError
             Where there is no file, no pyarrow, or no PyYAML for a schema in YAML.
         """

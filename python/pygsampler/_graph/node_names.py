@@ -154,8 +154,10 @@ def label_arrays(labels: Mapping[str, Any]) -> Mapping[str, Array]:
 
 def index_of(lookup: Lookup, labels: Any, where: str, dtype: str) -> Any:
     """The ids of nodes by labels as an array, or one id of the label of one node."""
-    if isinstance(labels, (str, int)) or (
-        getattr(labels, "shape", None) == () and hasattr(labels, "__index__")
+    if (
+        isinstance(labels, (str, int))
+        or interning.has_text(type(labels))
+        or (getattr(labels, "shape", None) == () and hasattr(labels, "__index__"))
     ):
         return int(lookup.of([labels], where)[0])
     if labels is None or isinstance(labels, (bytes, Mapping)):

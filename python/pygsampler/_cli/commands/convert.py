@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -263,8 +260,10 @@ def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: P
         chosen["edge_data"] = {
             kind: _of_relation(kind[1], source, chosen.get("edge_data", {})) for kind in source
         }
+    from pygsampler._cli import output
+
     try:
-        with _notes():
+        with output.log_to_stderr(_by_options):
             read(source, **chosen, progress=progress).save(target)
     except ValueError as error:
         raise ValueError(_by_options(str(error))) from error
@@ -288,30 +287,15 @@ def _total(counts: Any) -> int:
 
 
 def _convert(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
+    from pygsampler._cli import output
     from pygsampler.datasets import convert
 
     chosen = {name: value for name, value in given.items() if value is not None}
     try:
-        with _notes():
+        with output.log_to_stderr(_by_options):
             convert(source, target, **chosen, progress=progress)
     except ValueError as error:
         raise ValueError(_by_options(str(error))) from error
-
-
-@contextmanager
-def _notes() -> Iterator[None]:
-    """Writes on stderr, for a while, what is logged."""
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            click.echo(f"Note: {_by_options(record.getMessage())}", err=True)
-
-    logger, handler = logging.getLogger("pygsampler"), Notes()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
 
 
 def _by_options(text: str) -> str:

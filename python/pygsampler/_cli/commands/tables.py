@@ -50,20 +50,29 @@ def command(
     from pygsampler._graph import table_conversion
     from pygsampler._graph.graph import Graph
 
-    tables = {
-        path.name if path.is_dir() else path.stem: path
-        for path in sorted(folder.iterdir())
-        if not path.name.startswith((".", "_"))
-    }
+    tables: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith((".", "_")):
+            continue
+        name = path.name if path.is_dir() else path.stem
+        if name in tables:
+            raise click.UsageError(
+                f"{folder}: expected tables of different names, got {tables[name].name} and "
+                f"{path.name}; rename one, or put both into a folder"
+            )
+        tables[name] = path
     if not tables:
         raise click.UsageError(f"{folder}: expected files of tables, found none")
     if out is None:
-        given = None if schema is None else table_conversion.read_schema(schema)
-        found = table_conversion.schema_document(tables, given)
+        found = table_conversion.schema_document(tables, schema)
         click.echo(json.dumps(found, indent=2) if as_json else _yaml(found))
         return
     start = time.perf_counter()
-    graph = Graph.from_tables(tables, schema, unmatched=unmatched)
+    try:
+        with output.log_to_stderr():
+            graph = Graph.from_tables(tables, schema, unmatched=unmatched)
+    except ValueError as error:
+        raise ValueError(str(error).replace('unmatched="drop"', "--unmatched drop")) from error
     graph.save(out)
     seconds = time.perf_counter() - start
     written: dict[str, Any] = output.written_graph(out)
@@ -88,7 +97,8 @@ def _yaml(schema: dict[str, Any]) -> str:
 
 def _text(value: str) -> str:
     plain = value.isidentifier() and value.lower() not in _WORDS
-    return value if plain else json.dumps(value)
+    # PyYAML reads escaped pairs of surrogates as two characters.
+    return value if plain else json.dumps(value, ensure_ascii=False)
 
 
 # What YAML takes for something else than text.
