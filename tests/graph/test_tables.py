@@ -679,7 +679,7 @@ def test_mistakes(given: Any, schema: Any, error: type[Exception], text: str) ->
     ],
 )
 def test_guesses(given: Any, want: Any) -> None:
-    from pygsampler._graph.table_conversion import schema_document
+    from pygsampler._graph.table_schema import schema_document
 
     assert schema_document(given, None) == want
     assert schema_document(given, want) == want

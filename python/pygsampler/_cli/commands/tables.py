@@ -47,7 +47,7 @@ def command(
     Graph.from_tables does the same in Python.
     """
     from pygsampler._cli import output
-    from pygsampler._graph import table_conversion
+    from pygsampler._graph import table_schema
     from pygsampler._graph.graph import Graph
 
     tables: dict[str, Path] = {}
@@ -64,7 +64,7 @@ def command(
     if not tables:
         raise click.UsageError(f"{folder}: expected files of tables, found none")
     if out is None:
-        found = table_conversion.schema_document(tables, schema)
+        found = table_schema.schema_document(tables, schema)
         click.echo(json.dumps(found, indent=2) if as_json else _yaml(found))
         return
     start = time.perf_counter()
