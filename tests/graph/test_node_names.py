@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import pickle
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +82,16 @@ def test_a_column_of_names_of_any_library_is_numbered(kind: str) -> None:
         return
     with pytest.raises(TypeError, match=r"graph.index_of\(names\) gives the ids of nodes by name"):
         pgs.PGSampler([2]).sample(graph, column(SRC))
+
+
+def test_uuids_and_dates_are_names_by_their_text() -> None:
+    day, person = datetime.date(2024, 3, 1), uuid.UUID(int=7)
+    graph = pgs.Graph.from_coo([person, day], np.array([day, person], object), renumber=True)
+    assert graph.node_names == [str(person), "2024-03-01"]
+    assert graph.index_of([day, person]).tolist() == [1, 0]
+    assert (graph.index_of(day), graph.index_of(person)) == (1, 0)
+    with pytest.raises(ValueError, match=r"src\[0\]: expected a name, got a missing value"):
+        pgs.Graph.from_coo([None, person], [day, day], renumber=True)
 
 
 def test_names_survive_files_pickles_and_new_arrays(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -53,8 +54,8 @@ def intern(columns: Mapping[str, Any]) -> Interned:
     """Numbers the labels of all columns together; the keys name the columns in errors.
 
     A column is of names (list of str, NumPy's str and object arrays, pandas and Arrow strings and
-    categories, polars) or of integers as ``as_ids`` takes them, and all are alike; an empty one is
-    like any other. Needs NumPy.
+    categories, polars; UUIDs and dates count as their text) or of integers as ``as_ids`` takes
+    them, and all are alike; an empty one is like any other. Needs NumPy.
 
     TypeError for columns of names beside columns of integers, and for values that are neither.
     ValueError for missing values.
@@ -169,6 +170,9 @@ def _names(value: Any, where: str) -> _Column | None:
 
 def _of_objects(values: Sequence[Any], where: str) -> _Column | None:
     kinds = set(map(type, values))
+    if any(map(has_text, kinds)):
+        values = _as_text(values)
+        kinds = set(map(type, values))
     if not any(issubclass(kind, str) for kind in kinds):
         return None
     if not all(issubclass(kind, str) for kind in kinds):
@@ -178,6 +182,23 @@ def _of_objects(values: Sequence[Any], where: str) -> _Column | None:
     names = list(dict.fromkeys(values))
     number = {name: i for i, name in enumerate(names)}
     return _Column(np.fromiter(map(number.__getitem__, values), np.int64, len(values)), names)
+
+
+def has_text(kind: type) -> bool:
+    """True for the types of UUIDs and dates, which are names by their text."""
+    return kind.__module__ == "uuid" or (issubclass(kind, date) and kind.__name__ != "NaTType")
+
+
+def _as_text(values: Sequence[Any]) -> list[Any]:
+    """Values, of which UUIDs and dates are text."""
+    return [
+        each
+        if not has_text(type(each))
+        else each.isoformat()
+        if isinstance(each, date)
+        else str(each)
+        for each in values
+    ]
 
 
 def _of_pandas(value: Any, where: str) -> _Column | None:
@@ -191,6 +212,8 @@ def _of_pandas(value: Any, where: str) -> _Column | None:
     if (codes < 0).any():
         _refuse_missing(where, int((codes < 0).argmax()))
     names = list(names)
+    if any(map(has_text, set(map(type, names)))):
+        names = _as_text(names)
     if not any(isinstance(name, str) for name in names):
         # Categories that are integers.
         return None

@@ -29,6 +29,7 @@ COMMANDS = (
     "run",
     "sample",
     "serve",
+    "tables",
     "walk",
 )
 
@@ -38,7 +39,7 @@ FAILURE = 1
 INTERRUPTED = 128 + signal.SIGINT
 
 # The packages that a command may lack; their modules have the names that pip knows.
-OPTIONAL = ("matplotlib", "numpy", "pyarrow", "torch")
+OPTIONAL = ("matplotlib", "numpy", "pyarrow", "pyyaml", "torch")
 
 # What the package documents to raise. Anything else is a mistake of ours: its traceback is shown.
 _EXPECTED = (

@@ -7,7 +7,10 @@ as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -101,3 +104,62 @@ def rate(number: float) -> str:
         if number >= step:
             return f"{number / step:.1f} {unit}"
     return f"{number:.0f}"
+
+
+@contextmanager
+def log_to_stderr(text: Callable[[str], str] = str) -> Iterator[None]:
+    """Writes on stderr, for a while, what is logged, as ``text`` makes it."""
+
+    class StderrHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            click.echo(f"Note: {text(record.getMessage())}", err=True)
+
+    logger, handler = logging.getLogger("pygsampler"), StderrHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def written_graph(target: Path) -> dict[str, Any]:
+    """Returns the counts and the arrays of a graph file that a command has written."""
+    from pygsampler._cli.options import open_graph
+    from pygsampler._graph.named_arrays import sections
+
+    found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
+    with open_graph(str(target)) as graph:
+        if not graph.is_homogeneous:
+            arrays = [
+                f"{':'.join(kind)}.{name}"
+                for kind in graph.edge_types
+                for name in graph.edata[kind]
+            ]
+            arrays += [f"{kind}.{name}" for kind in graph.node_types for name in graph.ndata[kind]]
+            nodes: Any = dict(graph.num_nodes)
+            edges: Any = {":".join(kind): count for kind, count in graph.num_edges.items()}
+        else:
+            arrays = [*graph.file_arrays, *sections(graph.edata, graph.ndata)]
+            nodes, edges = graph.num_nodes, graph.num_edges
+        found.update(num_nodes=nodes, num_edges=edges, dtype=graph.dtype, arrays=sorted(arrays))
+    return found
+
+
+def show_written(graph_facts: dict[str, Any], as_json: bool) -> None:
+    """Prints what ``written_graph`` returns, and the ``seconds`` that it took, as text or JSON."""
+    if as_json:
+        write_json(graph_facts)
+        return
+    from pygsampler._cli.doctor.report import size
+
+    pairs = [
+        *counts("vertices", graph_facts["num_nodes"]),
+        *counts("edges", graph_facts["num_edges"]),
+        ("ids", graph_facts["dtype"]),
+        ("arrays", ", ".join(graph_facts["arrays"])),
+        ("size", size(graph_facts["bytes"])),
+        ("time", f"{graph_facts['seconds']:.1f} s"),
+    ]
+    out = console()
+    title(out, graph_facts["file"])
+    facts(out, [(label, text) for label, text in pairs if text])

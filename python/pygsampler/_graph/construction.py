@@ -10,7 +10,7 @@ from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.interning import IDS, intern
 from pygsampler._engine.checks import boolean, describe, integer
-from pygsampler._graph import converters, csc_arrays, node_names
+from pygsampler._graph import converters, csc_arrays, node_names, table_conversion
 from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.relation import Relation
 from pygsampler._graph.relation_group import RelationGroup
@@ -63,7 +63,7 @@ def relation_from_coo(
         (src, dst), num_nodes = interned.numbers, interned.num_nodes
     made = Relation._checked(*csc_arrays.csc_from_edges(src, dst, num_nodes))
     if interned is not None:
-        made._arrays = node_names.label_arrays(interned)
+        made._arrays = node_names.label_arrays(interned.arrays())
     if edge_data is not None:
         edges = graph_data.RowCount(graph_data.EDGES, made.num_edges)
         edge_data = graph_data.check_named_arrays(edge_data, edges)
@@ -134,15 +134,28 @@ def group_from_coo(
     )
     counts = {kind: interned.num_nodes for kind, interned in labels.items()}
     made = group_from(converters.HeteroParts(ends, counts, edge_data, node_data, ends))
-    for kind, interned in labels.items():
-        arrays = node_names.label_arrays(interned)
+    return _labeled(made, {kind: interned.arrays() for kind, interned in labels.items()})
+
+
+def group_from_tables(
+    tables: Any, schema: Any, unmatched: Any, name_prefix: str = ""
+) -> RelationGroup:
+    """Returns the relations of tables by their foreign keys; nodes have the keys as labels."""
+    found = table_conversion.tables_to_graph(tables, schema, unmatched, name_prefix)
+    return _labeled(group_from(found.parts), found.labels)
+
+
+def _labeled(group: RelationGroup, labels: Mapping[str, Mapping[str, Any]]) -> RelationGroup:
+    """Returns the relations, whose nodes get labels by type."""
+    for kind, of_kind in labels.items():
+        arrays = node_names.label_arrays(of_kind)
         if IDS in arrays:
-            rows = graph_data.RowCount(graph_data.NODES, counts[kind])
+            rows = graph_data.RowCount(graph_data.NODES, group._nodes[kind])
             named = graph_data.check_named_arrays(arrays, rows)
-            made._ndata[kind] = made._ndata[kind].with_more(named)
+            group._ndata[kind] = group._ndata[kind].with_more(named)
         else:
-            made._labels[kind] = arrays
-    return made
+            group._labels[kind] = arrays
+    return group
 
 
 def group_from(source: converters.HeteroParts) -> RelationGroup:

@@ -333,6 +333,51 @@ class Graph(GraphState):
         return cls._wrap(construction.relation_from(parts)._add_arrays(None, node_data))
 
     @classmethod
+    def from_tables(
+        cls, tables: Mapping[str, Any], schema: Any = None, *, unmatched: str = "error"
+    ) -> Graph:
+        """The graph of tables with keys: a node for each row, an edge for each foreign key.
+
+        A foreign key makes two relations: ``(table, column, target)`` from the rows that have it,
+        and ``(target, "rev_" + column, table)`` to them. Node i of a type is row i of its table,
+        ``index_of`` finds nodes by keys, and ``node_ids`` or ``node_names`` have these. Missing
+        keys make no edge. Needs pyarrow.
+
+        Parameters
+        ----------
+        tables : mapping of str to tables
+            By name, which is that of the node type: a frame of pandas or polars, an Arrow table, a
+            mapping of columns, a path of Parquet, Arrow or CSV, which may be a folder or a pattern,
+            or ``(connection, query)`` of DuckDB, SQLite or another of Python's databases. Only
+            the columns that are needed are read of files.
+        schema : mapping of str to mappings, or path, optional
+            By table, each of these may be left out: "key", the column of its primary key; "links",
+            a mapping of columns with foreign keys to the tables whose keys they are, its own too;
+            "time", the column of its rows' times; "columns", a list of those that become node
+            arrays, all numbers by default. Or a file of JSON or YAML with that. Without it
+            the schema is guessed by names and types; ``pygsampler tables`` shows what is guessed.
+        unmatched : {"error", "drop"}
+            Foreign keys that no row has: a ValueError that counts and names some of them, or, with
+            "drop", no edge, and a warning in the log of "pygsampler".
+
+        Returns
+        -------
+        Graph
+            Heterogeneous. ``ndata[table]`` has the columns, numbers with missing values as
+            float64 with NaN, decimals as float64, lists of equal length as rows. Times are called
+            "time" in each of them, so that ``PGSampler(..., temporal="time")`` samples by them.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For other tables and schemas, keys that are missing or there twice, and foreign keys of
+            another type than the key has; for queries that fail, by the error of the database.
+        FileNotFoundError, ImportError
+            Where there is no file, no pyarrow, or no PyYAML for a schema in YAML.
+        """
+        return cls._wrap(construction.group_from_tables(tables, schema, unmatched))
+
+    @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
         """The graph in a file that ``save`` or ``pygsampler convert`` wrote, mapped into memory.
 

@@ -240,8 +240,8 @@ class GraphState:
         Parameters
         ----------
         labels : sequence of str, or of int
-            As ``node_names`` or ``node_ids`` have them; one alone gives an int. Of a heterogeneous
-            graph a mapping of node types to such sequences.
+            As ``node_names`` or ``node_ids`` have them; UUIDs and dates stand for their text. One
+            alone gives an int. Of a heterogeneous graph a mapping of node types to such sequences.
 
         Returns
         -------

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from pygsampler._arrays import interning
 from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.ids import as_ids
 from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
-
-if TYPE_CHECKING:
-    from pygsampler._arrays.interning import Interned
 
 _SHOWN = 3
 _LISTED = 5
@@ -150,17 +147,17 @@ class Lookup:
         return found
 
 
-def label_arrays(interned: Interned) -> Mapping[str, Array]:
-    """The labels as the arrays beside a graph."""
-    return MappingProxyType(
-        {name: as_array(value, name) for name, value in interned.arrays().items()}
-    )
+def label_arrays(labels: Mapping[str, Any]) -> Mapping[str, Array]:
+    """Labels, as ``Interned.arrays`` has them, as the arrays beside a graph."""
+    return MappingProxyType({name: as_array(value, name) for name, value in labels.items()})
 
 
 def index_of(lookup: Lookup, labels: Any, where: str, dtype: str) -> Any:
     """The ids of nodes by labels as an array, or one id of the label of one node."""
-    if isinstance(labels, (str, int)) or (
-        getattr(labels, "shape", None) == () and hasattr(labels, "__index__")
+    if (
+        isinstance(labels, (str, int))
+        or interning.has_text(type(labels))
+        or (getattr(labels, "shape", None) == () and hasattr(labels, "__index__"))
     ):
         return int(lookup.of([labels], where)[0])
     if labels is None or isinstance(labels, (bytes, Mapping)):

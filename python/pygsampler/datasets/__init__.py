@@ -8,6 +8,7 @@ from pygsampler._engine.public_home import set_public_module
 from pygsampler.datasets._files import convert, read, snap
 from pygsampler.datasets._ogb import Ogb, ogb
 from pygsampler.datasets._ogbn_mag import ogbn_mag
+from pygsampler.datasets._relbench import from_relbench
 
 if TYPE_CHECKING:
     from pygsampler.datasets._debian import Debian, debian
@@ -17,6 +18,7 @@ __all__ = [
     "Ogb",
     "convert",
     "debian",
+    "from_relbench",
     "ogb",
     "ogbn_mag",
     "read",

@@ -234,7 +234,7 @@ def _graph_of_types(
     )
     for of, each in labels.items():
         if each.names is not None:
-            graph._source._labels[of] = node_names.label_arrays(each)
+            graph._source._labels[of] = node_names.label_arrays(each.arrays())
     return graph
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -162,25 +159,10 @@ def command(
         else:
             _convert(source, target, given, progress)
     seconds = time.perf_counter() - start
-    found = {"source": source, **_written(target), "seconds": seconds}
+    found = {"source": source, **output.written_graph(target), "seconds": seconds}
     if not _total(found["num_edges"]):
         click.echo(f"Note: {', '.join(sources)} has no edges", err=True)
-    if as_json:
-        output.write_json(found)
-        return
-    from pygsampler._cli.doctor.report import size
-
-    pairs = [
-        *output.counts("vertices", found["num_nodes"]),
-        *output.counts("edges", found["num_edges"]),
-        ("ids", found["dtype"]),
-        ("arrays", ", ".join(found["arrays"])),
-        ("size", size(found["bytes"])),
-        ("time", f"{seconds:.1f} s"),
-    ]
-    out = output.console()
-    output.title(out, found["file"])
-    output.facts(out, [(label, text) for label, text in pairs if text])
+    output.show_written(found, as_json)
 
 
 def _column(text: str | None) -> str | int | None:
@@ -278,8 +260,10 @@ def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: P
         chosen["edge_data"] = {
             kind: _of_relation(kind[1], source, chosen.get("edge_data", {})) for kind in source
         }
+    from pygsampler._cli import output
+
     try:
-        with _notes():
+        with output.log_to_stderr(_by_options):
             read(source, **chosen, progress=progress).save(target)
     except ValueError as error:
         raise ValueError(_by_options(str(error))) from error
@@ -298,57 +282,20 @@ def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str
     return found
 
 
-def _written(target: Path) -> dict[str, Any]:
-    """Returns the counts and the arrays of the new file."""
-    from pygsampler._graph.named_arrays import sections
-
-    found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
-    with options.open_graph(str(target)) as graph:
-        if not graph.is_homogeneous:
-            arrays = [
-                f"{':'.join(kind)}.{name}"
-                for kind in graph.edge_types
-                for name in graph.edata[kind]
-            ]
-            arrays += [f"{kind}.{name}" for kind in graph.node_types for name in graph.ndata[kind]]
-            nodes: Any = dict(graph.num_nodes)
-            edges: Any = {":".join(kind): count for kind, count in graph.num_edges.items()}
-        else:
-            arrays = [*graph.file_arrays, *sections(graph.edata, graph.ndata)]
-            nodes, edges = graph.num_nodes, graph.num_edges
-        found.update(num_nodes=nodes, num_edges=edges, dtype=graph.dtype, arrays=sorted(arrays))
-    return found
-
-
 def _total(counts: Any) -> int:
     return sum(counts.values()) if isinstance(counts, dict) else int(counts)
 
 
 def _convert(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
+    from pygsampler._cli import output
     from pygsampler.datasets import convert
 
     chosen = {name: value for name, value in given.items() if value is not None}
     try:
-        with _notes():
+        with output.log_to_stderr(_by_options):
             convert(source, target, **chosen, progress=progress)
     except ValueError as error:
         raise ValueError(_by_options(str(error))) from error
-
-
-@contextmanager
-def _notes() -> Iterator[None]:
-    """Writes on stderr, for a while, what is logged."""
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            click.echo(f"Note: {_by_options(record.getMessage())}", err=True)
-
-    logger, handler = logging.getLogger("pygsampler"), Notes()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
 
 
 def _by_options(text: str) -> str:

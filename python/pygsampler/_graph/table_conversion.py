@@ -1,0 +1,162 @@
+"""Graphs from tables with keys: a node for each row, and edges along foreign keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._arrays.datetimes import as_numpy_dates
+from pygsampler._arrays.interning import IDS
+from pygsampler._engine.checks import describe
+from pygsampler._graph.converters import HeteroParts
+from pygsampler._graph.table_keys import foreign_key_edges, key_labels, primary_key
+from pygsampler._graph.table_schema import checked_schema, guess_schema, read_schema
+from pygsampler._graph.table_sources import (
+    TableSchema,
+    is_date,
+    is_number,
+    listed,
+    open_tables,
+    plain_column,
+    read_table,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pygsampler._graph.schema import EdgeType
+
+    Rows = NDArray[np.int64]
+
+__all__ = ["TIME", "TableGraph", "tables_to_graph"]
+
+# The node array that has the times of a table's rows, whatever the column is called.
+TIME = "time"
+# Prefix of the relation that leads from a key to the rows that refer to it.
+_REVERSE = "rev_"
+_UNMATCHED = ("error", "drop")
+
+
+class TableGraph(NamedTuple):
+    """The parts of a heterogeneous graph, and the labels of nodes by type."""
+
+    parts: HeteroParts
+    labels: dict[str, dict[str, Any]]
+
+
+def tables_to_graph(tables: Any, schema: Any, unmatched: Any, name_prefix: str = "") -> TableGraph:
+    """Returns the parts of the graph of tables, as ``Graph.from_tables`` describes them.
+
+    ``name_prefix`` stands before a column in the name of its relation.
+    """
+    if unmatched not in _UNMATCHED:
+        raise ValueError(f"unmatched: expected one of {_UNMATCHED}, got {describe(unmatched)}")
+    sources = open_tables(tables)
+    if schema is None:
+        schemas = guess_schema(sources)
+    else:
+        schemas = checked_schema(read_schema(schema), sources)
+    read = {name: read_table(source, name, schemas[name]) for name, source in sources.items()}
+    keys = {name: primary_key(read[name], name, of.key) for name, of in schemas.items() if of.key}
+    edges: dict[EdgeType, tuple[Rows, Rows]] = {}
+    for name, of in schemas.items():
+        for column, target in of.links.items():
+            ends = foreign_key_edges(read[name], name, column, keys[target], target, unmatched)
+            there = name, name_prefix + column, target
+            back = target, _REVERSE + name_prefix + column, name
+            for kind in (there, back):
+                if kind in edges:
+                    raise ValueError(
+                        f"schema[{name!r}]: links[{column!r}]: expected one relation {kind}, got "
+                        "two; rename the column"
+                    )
+            edges[there], edges[back] = ends, ends[::-1]
+    if not edges:
+        raise ValueError(
+            "schema: expected a link between two tables at least, got none; "
+            'schema={"orders": {"links": {"customer_id": "customers"}}}'
+        )
+    nodes = {name: table.num_rows for name, table in read.items()}
+    arrays = {name: _node_arrays(read[name], name, of) for name, of in schemas.items()}
+    labels = {name: key_labels(column) for name, column in keys.items()}
+    parts = HeteroParts(edges, nodes, None, {k: v for k, v in arrays.items() if v}, edges)
+    return TableGraph(parts, labels)
+
+
+def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
+    """Returns the node arrays of a table: its times, and its columns of numbers and rows."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found: dict[str, Any] = {}
+    roles = {schema.key, *schema.links, schema.time}
+    if schema.time is not None:
+        where = f"tables[{name!r}]: {schema.time}"
+        column = plain_column(table[schema.time])
+        if pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        if column.null_count:
+            raise ValueError(
+                f"{where}: expected a time of each row, got {column.null_count} missing of "
+                f"{len(column)}; drop those rows, or leave the time out of the schema"
+            )
+        times = as_numpy_dates(column.to_numpy(zero_copy_only=False), where)
+        if len(column) and times.dtype.kind not in "Mmiuf":
+            raise TypeError(f"{where}: expected dates or numbers, got {column.type}")
+        found[TIME] = times if len(column) else np.zeros(0, np.int64)
+    kept = schema.columns
+    for column_name in table.column_names if kept is None else dict.fromkeys(kept):
+        if kept is None and (column_name in roles or not is_number(table[column_name].type)):
+            continue
+        if column_name == schema.time == TIME:
+            continue
+        if column_name == IDS and schema.key is not None:
+            raise ValueError(
+                f"tables[{name!r}]: expected no column {IDS!r} beside the key {schema.key!r}, "
+                "which has that name in ndata; leave it out of columns"
+            )
+        if column_name in found:
+            raise ValueError(
+                f"tables[{name!r}]: expected no column {TIME!r} beside the times {schema.time!r}, "
+                "which have that name in ndata; leave it out of columns"
+            )
+        found[column_name] = _column_array(
+            plain_column(table[column_name]), f"tables[{name!r}]: {column_name}"
+        )
+    return found
+
+
+def _column_array(column: Any, where: str) -> Any:
+    """Returns a column as an array: numbers, rows of numbers, or dates."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        if column.null_count:
+            raise ValueError(f"{where}: expected a row for each, got {column.null_count} missing")
+        flat = _column_array(column.flatten(), where)
+        lengths = pc.unique(pc.list_value_length(column)).to_pylist()
+        if len(lengths) > 1:
+            raise ValueError(
+                f"{where}: expected rows of one length, got {listed(sorted(lengths)[:5])}"
+            )
+        width = lengths[0] if lengths else getattr(kind, "list_size", 0)
+        return flat.reshape(len(column), width, *flat.shape[1:])
+    if is_date(kind):
+        if column.null_count:
+            raise ValueError(
+                f"{where}: expected dates, got {column.null_count} missing; leave it out of columns"
+            )
+        return column.to_numpy(zero_copy_only=False)
+    if not is_number(kind):
+        raise TypeError(
+            f"{where}: expected numbers, rows of numbers or dates, got {kind}; nodes are rows of "
+            "the table in its order, so ids of a batch find text there"
+        )
+    if (column.null_count and not pa.types.is_floating(kind)) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64(), safe=False)
+    found: Any = column.to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(found)

@@ -1,0 +1,173 @@
+"""Schemas of tables: read from a mapping or a file, checked, and guessed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pygsampler._engine.checks import describe
+from pygsampler._graph.table_keys import key_column
+from pygsampler._graph.table_sources import (
+    TableSchema,
+    column_types,
+    is_date,
+    listed,
+    open_tables,
+    read_table,
+)
+
+__all__ = ["checked_schema", "guess_schema", "read_schema", "schema_document"]
+
+_FIELDS = ("key", "links", "time", "columns")
+
+
+def read_schema(schema: Any) -> Any:
+    """Returns a schema as a mapping: it is one, or the path of a file of JSON or YAML."""
+    if not isinstance(schema, (str, os.PathLike)):
+        return schema
+    path = Path(os.fsdecode(schema))
+    text = path.read_bytes()
+    if path.suffix == ".json":
+        try:
+            return json.loads(text, object_pairs_hook=_once)
+        except ValueError as error:
+            raise ValueError(f"schema: expected JSON in {path.name}, got {error}") from None
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ImportError:
+        raise ImportError(
+            f"schema: expected PyYAML for {path.name}, found none; pip install pyyaml, or a file "
+            "of JSON whose name ends in .json"
+        ) from None
+
+    class UniqueKeyLoader(yaml.SafeLoader):  # type: ignore[misc]
+        """YAML's, which would take the last of several."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            _once([(key.value, value) for key, value in node.value])
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(text, UniqueKeyLoader)
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        raise ValueError(f"schema: expected YAML in {path.name}, got {error}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a mapping; ValueError for a name that is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        raise ValueError(f"{listed(twice)} twice in one mapping")
+    return found
+
+
+def schema_document(tables: Any, schema: Any) -> dict[str, dict[str, Any]]:
+    """Returns a checked schema, or the one that is guessed, as a mapping of mappings."""
+    sources = open_tables(tables)
+    if schema is None:
+        found = guess_schema(sources)
+    else:
+        found = checked_schema(read_schema(schema), sources)
+    return {name: of.document() for name, of in found.items()}
+
+
+def checked_schema(schema: Any, sources: Mapping[str, Any]) -> dict[str, TableSchema]:
+    if not isinstance(schema, Mapping):
+        raise TypeError(f"schema: expected a mapping of tables, got {describe(schema)}")
+    for name in schema:
+        if name not in sources:
+            raise ValueError(f"schema: expected tables of {listed(sources)}, got {name!r}")
+    found = {}
+    for name in sources:
+        found[name] = _checked_table(schema.get(name), f"schema[{name!r}]")
+    for name, of in found.items():
+        types = column_types(sources[name], name)
+        for column in of.named:
+            if column not in types:
+                raise ValueError(
+                    f"tables[{name!r}]: expected a column {column!r}, got {listed(types) or 'none'}"
+                )
+        for column, target in of.links.items():
+            where = f"schema[{name!r}]: links[{column!r}]"
+            if not isinstance(target, str) or target not in found:
+                raise ValueError(f"{where}: expected one of {listed(sources)}, got {target!r}")
+            if found[target].key is None:
+                raise ValueError(f"{where}: expected a table with a key, got {target!r}")
+    return found
+
+
+def _checked_table(fields: Any, where: str) -> TableSchema:
+    if fields is None:
+        return TableSchema()
+    if not isinstance(fields, Mapping):
+        raise TypeError(f"{where}: expected a mapping of {listed(_FIELDS)}, got {describe(fields)}")
+    for field in fields:
+        if field not in _FIELDS:
+            raise ValueError(f"{where}: expected {listed(_FIELDS)}, got {field!r}")
+    for field in ("key", "time"):
+        if not isinstance(fields.get(field), (str, type(None))):
+            raise TypeError(f"{where}: {field}: expected a column, got {describe(fields[field])}")
+    links, columns = fields.get("links") or {}, fields.get("columns")
+    if not isinstance(links, Mapping) or not all(isinstance(name, str) for name in links):
+        raise TypeError(f"{where}: links: expected a mapping of columns, got {describe(links)}")
+    if isinstance(columns, str) or not isinstance(columns, (Sequence, type(None))):
+        raise TypeError(f"{where}: columns: expected a list of names, got {describe(columns)}")
+    kept = None if columns is None else tuple(map(str, columns))
+    return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept)
+
+
+def guess_schema(tables: Mapping[str, Any]) -> dict[str, TableSchema]:
+    """Guesses the schema of tables by the names and types of their columns.
+
+    The key of a table "customers" is its column "id", "customers_id", "customer_id" or
+    "customerid", if no value of it is missing or there twice. A column of another table that is
+    called so, or, for a key "id", "customer_id", links to it. The time is the first column of
+    dates. Upper and lower case are alike.
+    """
+    sources = open_tables(tables)
+    columns = {name: column_types(source, name) for name, source in sources.items()}
+    keys = {}
+    for name, types in columns.items():
+        for column in types:
+            if _is_key_name(column, name) and _is_unique(sources[name], name, column):
+                keys[name] = column
+                break
+    found = {}
+    for name, types in columns.items():
+        links = {}
+        for column in types:
+            if column == keys.get(name):
+                continue
+            for target, key in keys.items():
+                own = column.lower() == key.lower() and key.lower() != "id"
+                if own or _is_key_name(column, target, with_id=False):
+                    links[column] = target
+                    break
+        time = next((c for c, kind in types.items() if is_date(kind) and c not in links), None)
+        found[name] = TableSchema(keys.get(name), links, time)
+    return found
+
+
+def _is_key_name(column: str, table: str, with_id: bool = True) -> bool:
+    """True if a column is called as the key of a table; "id" alone counts ``with_id``."""
+    own, name = column.lower(), table.lower()
+    names = {name, name.removesuffix("s"), name.removesuffix("es")}
+    if name.endswith("ies"):
+        names.add(f"{name[:-3]}y")
+    return (with_id and own == "id") or any(own in (f"{n}_id", f"{n}id") for n in names if n)
+
+
+def _is_unique(source: Any, name: str, column: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = key_column(read_table(source, name, TableSchema(column, columns=())), name, column)
+    try:
+        return values.null_count == 0 and bool(pc.count_distinct(values).as_py() == len(values))
+    except pa.ArrowNotImplementedError:
+        return False

@@ -1,0 +1,315 @@
+"""Tables of any library, of files and of databases as Arrow has them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from pygsampler._engine.checks import describe
+
+_MISSING_ARROW = "from_tables: expected pyarrow, found none; pip install pyarrow"
+
+
+class TableSchema(NamedTuple):
+    """A table's columns by their roles.
+
+    ``links`` names for each foreign key the table whose key it has. ``columns`` are the columns
+    that become node arrays, None for all numbers.
+    """
+
+    key: str | None = None
+    links: Mapping[str, str] = {}
+    time: str | None = None
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def named(self) -> list[str]:
+        """All columns that it names, each once."""
+        found = [self.key, *self.links, self.time, *(self.columns or ())]
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+    def document(self) -> dict[str, Any]:
+        """The schema as a mapping, without what is not set."""
+        fields = {"key": self.key, "links": dict(self.links), "time": self.time}
+        columns = {} if self.columns is None else {"columns": list(self.columns)}
+        return {name: value for name, value in fields.items() if value} | columns
+
+
+def open_tables(tables: Any) -> dict[str, Any]:
+    if not isinstance(tables, Mapping) or not tables:
+        raise TypeError(f"tables: expected a mapping of names to tables, got {describe(tables)}")
+    for name in tables:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"tables: expected names of type str, got {describe(name)}")
+    sources = {name: _opened(source, f"tables[{name!r}]") for name, source in tables.items()}
+    for name, source in sources.items():
+        twice = [column for column, count in Counter(source.schema.names).items() if count > 1]
+        if twice:
+            raise ValueError(
+                f"tables[{name!r}]: expected columns of different names, got {listed(twice)} twice"
+            )
+    return sources
+
+
+def _opened(source: Any, where: str) -> Any:
+    """Returns a table of Arrow, or a dataset of files, of which columns are read when needed."""
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ImportError:
+        raise ImportError(_MISSING_ARROW) from None
+    if isinstance(source, (pa.Table, ds.Dataset)):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return _dataset(os.fsdecode(source), where)
+    if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str):
+        return _queried(*source, where)
+    if isinstance(source, Mapping):
+        return _table(source.items(), where)
+    if hasattr(source, "iloc") and getattr(source, "ndim", 0) == 2:
+        # Keys are often the index.
+        index = [name for name in source.index.names if name not in (None, *source.columns)]
+        levels = ((name, source.index.get_level_values(name)) for name in index)
+        return _table([*levels, *source.items()], where)
+    if type(source).__module__.partition(".")[0] == "polars" and hasattr(source, "lazy"):
+        with _errors_at(where):
+            columns = source.lazy().collect().get_columns()
+        return _table(((column.name, column) for column in columns), where)
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    exports = ("to_arrow", "to_arrow_table", "arrow")
+    made = next((m for m in (getattr(source, name, None) for name in exports) if callable(m)), None)
+    with _errors_at(where):
+        if made is not None:
+            source = made()
+        if isinstance(source, pa.RecordBatchReader):
+            return source.read_all()
+        if hasattr(source, "__arrow_c_stream__"):
+            return pa.table(source)
+    raise TypeError(
+        f"{where}: expected a table of pandas, Arrow or polars, a mapping of columns, a path, or "
+        f"(connection, query), got {describe(source)}"
+    )
+
+
+def _table(columns: Iterable[tuple[Any, Any]], where: str) -> Any:
+    import pyarrow as pa
+
+    found = [(str(name), _column(values, f"{where}: {name}")) for name, values in columns]
+    with _errors_at(where):
+        return pa.table([values for _, values in found], names=[name for name, _ in found])
+
+
+@contextmanager
+def _errors_at(where: str) -> Iterator[None]:
+    """Errors of other libraries, such as those of a database, as a ValueError with the table."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, MemoryError) or type(error) is RuntimeError:
+            # The latter is Ctrl-C in a query of DuckDB.
+            raise
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _dataset(path: str, where: str) -> Any:
+    """The rows of a file, of a folder's files, or of those of a pattern, in order of names.
+
+    Its columns are those of all files. Folders that are called ``year=2024`` make one, too.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as csv
+    import pyarrow.dataset as ds
+
+    found = [path]
+    if glob.has_magic(path) and not os.path.exists(path):
+        found = glob.glob(path, recursive=True)
+    base = os.path.abspath(path)
+    while not os.path.isdir(base):
+        base = os.path.dirname(base)
+    files = sorted({os.path.abspath(file) for each in found for file in _files(each)})
+    if not files or not os.path.exists(files[0]):
+        raise FileNotFoundError(
+            f"{where}: expected a file, a folder or a pattern of files, got {path!r}, which has "
+            "none"
+        )
+    suffixes = {os.path.splitext(each)[1].lower() for each in files}
+    # Text may have several lines.
+    lines = ds.CsvFileFormat(parse_options=csv.ParseOptions(newlines_in_values=True))
+    kinds = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "feather"}
+    kinds |= {".csv": lines}
+    if len(suffixes) > 1 or not suffixes <= set(kinds):
+        raise ValueError(
+            f"{where}: expected files of one of {listed(kinds)}, got "
+            f"{listed(each or 'no suffix' for each in sorted(suffixes))}"
+        )
+    read: dict[str, Any] = {"format": kinds[suffixes.pop()], "partition_base_dir": base}
+    with _errors_at(where):
+        try:
+            first = ds.dataset(files, **read, partitioning="hive")
+            read["partitioning"] = "hive"
+        except pa.ArrowTypeError:
+            # The files have the column of the folders' names too, of another type.
+            first = ds.dataset(files, **read)
+        if len(files) == 1:
+            return first
+        own = [fragment.physical_schema for fragment in first.get_fragments()]
+        every = pa.unify_schemas([first.schema, *own], promote_options="permissive")
+        return ds.dataset(files, every, **read)
+
+
+def _files(path: str) -> list[str]:
+    """The path of a file, or those of a folder, without what is hidden in it."""
+    if not os.path.isdir(path):
+        return [path]
+    found = []
+    for folder, folders, names in os.walk(path, followlinks=True):
+        folders[:] = [name for name in folders if _is_shown(name)]
+        found += [os.path.join(folder, name) for name in names if _is_shown(name)]
+    return found
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith((".", "_"))
+
+
+def _queried(connection: Any, query: str, where: str) -> Any:
+    """The rows of a query, of a connection of DuckDB, SQLite or another of Python's DB-API."""
+    of_duckdb = hasattr(connection, "sql")
+    if not of_duckdb and not hasattr(connection, "cursor"):
+        raise TypeError(f"{where}: expected a connection, got {describe(connection)}")
+    with _errors_at(where):
+        if of_duckdb:
+            found = connection.sql(query)
+        else:
+            found = connection.cursor()
+            found.execute(query)
+            names = [about[0] for about in found.description or ()]
+            rows = [row.values() if isinstance(row, Mapping) else row for row in found.fetchall()]
+    if of_duckdb and found is not None:
+        return _opened(found, where)
+    if of_duckdb or not names:
+        raise ValueError(f"{where}: expected a query with columns, got {describe(query)}")
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return _table(zip(names, map(list, columns), strict=True), where)
+
+
+def _column(values: Any, where: str) -> Any:
+    """A column as Arrow has it, and NaN as missing; UUIDs as their text."""
+    import pyarrow as pa
+
+    try:
+        if hasattr(values, "detach"):
+            values = values.detach().cpu().numpy()
+        if type(values).__module__.partition(".")[0] == "polars":
+            # Arrow would get the addresses of objects.
+            values = values.to_list() if str(values.dtype) == "Object" else values.to_arrow()
+        if getattr(values, "ndim", 1) == 2:
+            return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+        return _values(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise TypeError(
+            f"{where}: expected values of one type of Arrow's, got {error}; convert the column, or "
+            "leave it out of the table"
+        ) from None
+
+
+def _values(values: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError):
+        items = list(values)
+        first = next((item for item in items if item is not None), None)
+        if isinstance(first, np.generic):
+            found = np.array(items, "datetime64" if isinstance(first, np.datetime64) else None)
+            if found.dtype.kind == "M" and np.datetime_data(found.dtype)[0] in "YMWhm":
+                # Arrow's units are days, seconds and less.
+                found = found.astype("datetime64[s]")
+            return pa.array(found, from_pandas=True)
+        if type(first).__module__ != "uuid":
+            raise
+        return pa.array([None if item is None else str(item) for item in items])
+
+
+def column_types(source: Any, name: str) -> dict[str, Any]:
+    """The columns of a table and their types."""
+    return {field.name: field.type for field in source.schema}
+
+
+def read_table(source: Any, name: str, schema: TableSchema) -> Any:
+    """Returns a table with the columns that the schema names, or all of numbers too."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    types = column_types(source, name)
+    wanted = schema.named
+    if schema.columns is None:
+        wanted += [c for c, kind in types.items() if c not in wanted and is_number(kind)]
+    if not wanted:
+        # Its rows count, and Arrow loses their number with the last column.
+        wanted = list(types)[:1]
+    if isinstance(source, pa.Table):
+        return source.select(wanted)
+    with _errors_at(f"tables[{name!r}]"):
+        table = source.to_table(columns=wanted)
+    if isinstance(getattr(source, "format", None), ds.CsvFileFormat):
+        for place, field in enumerate(table.schema):
+            if pa.types.is_string(field.type) and field.name in (schema.key, *schema.links):
+                # Text that is missing there is empty.
+                empty = pc.equal(table[place], "")
+                known = pc.if_else(empty, pa.scalar(None, field.type), table[place])
+                table = table.set_column(place, field.name, known)
+    return table
+
+
+def plain_column(column: Any) -> Any:
+    """A column of one piece, without dictionaries and extensions of Arrow."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    views = getattr(pa.types, "is_string_view", lambda _: False)
+    if pa.types.is_string(kind) or views(kind):
+        kind = pa.large_string()
+    elif pa.types.is_binary(kind):
+        kind = pa.large_binary()
+    elif pa.types.is_list(kind):
+        kind = pa.large_list(kind.value_type)
+    if kind != column.type:
+        # Before pieces become one: that may be more than the other types have room for.
+        column = column.cast(kind)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
+def is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(kind):
+        return is_number(kind.value_type)
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def is_date(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def listed(names: Iterable[Any]) -> str:
+    return ", ".join(map(str, names))
