@@ -19,7 +19,7 @@ Parts, in the order in which they run when none is named:
 - walks       random walks, beside bare kernels of the same reads
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
 - khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
-- nextdoor    NextDoor's figure 10 on the GPUs of the machine, and its transits with less
+- nextdoor    NextDoor's figure 10 on all GPUs, parts of its transits, and graphs outside of the GPU
 - programs    algorithms as programs, beside gSampler's and torch's
 - large_programs  programs on graphs of papers100M's and Friendster's size, also page-locked
 - labor       LABOR, beside DGL's
