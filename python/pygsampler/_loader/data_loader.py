@@ -120,6 +120,10 @@ class DataLoader(LoaderBase[BatchT]):
         else of each. ``load_state_dict`` goes on where ``state_dict`` was taken.
     progress : bool
         Show a tqdm bar with batches and sampled edges per second.
+    guard : bool
+        Compare the times in each batch with those of its seeds when it is handed over, as
+        ``check_no_leakage`` does, and raise for the first that is later. Needs a sampler with
+        ``temporal``; not with ``static``.
     device : str, int or torch.device, optional
         Where to sample, and where the batches are: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``. Default:
         the graph's own device. A graph that is elsewhere is copied there by ``graph.to(device)``,
@@ -294,6 +298,7 @@ class DataLoader(LoaderBase[BatchT]):
         cache: Literal["auto"] | None = None,
         gpu_share: float | Literal["auto"] | None = None,
         progress: bool = False,
+        guard: bool = False,
         device: Any = None,
         static: bool | str | Sequence[Any] = False,
         features: Mapping[str, Any] | None = None,
@@ -320,6 +325,7 @@ class DataLoader(LoaderBase[BatchT]):
             edge_features=edge_features,
             static=static,
             progress=progress,
+            guard=guard,
             gpu_share=gpu_share,
             cache=cache,
         )

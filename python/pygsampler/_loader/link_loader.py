@@ -66,7 +66,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
         ``exclude="reverse_types"`` the ids of reverses that are not those of their edges.
     shuffle, drop_last, rank, world_size, shard_by, skip_batches
         As for ``DataLoader``, for edges.
-    prefetch, prefetch_memory, gpu_share, progress, device
+    prefetch, prefetch_memory, gpu_share, progress, guard, device
         As for ``DataLoader``, for edges.
     seed : int, optional
         As ``DataLoader`` has it; of the order, of negatives, and of the sampler that is made.
@@ -140,6 +140,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
         cache: Literal["auto"] | None = None,
         gpu_share: float | Literal["auto"] | None = None,
         progress: bool = False,
+        guard: bool = False,
         device: Any = None,
         static: bool | str | Sequence[Any] = False,
         features: Mapping[str, Any] | None = None,
@@ -176,6 +177,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
             edge_features=edge_features,
             static=static,
             progress=progress,
+            guard=guard,
             gpu_share=gpu_share,
             cache=cache,
         )

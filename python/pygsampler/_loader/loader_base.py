@@ -27,6 +27,7 @@ from pygsampler._loader.epoch_state import EpochState
 from pygsampler._loader.explanation import explain_loader
 from pygsampler._loader.feature_fetcher import FeatureFetcher
 from pygsampler._loader.hetero_feature_fetcher import HeteroFeatureFetcher
+from pygsampler._loader.leakage import GuardedSeeds, LeakageGuard
 from pygsampler._loader.pipeline import begin_static, run_epoch
 from pygsampler._loader.prefetch import close_at_exit
 from pygsampler._loader.prefetch_tuner import AUTO, PrefetchTuner
@@ -102,6 +103,7 @@ class LoaderBase(Generic[BatchT]):
         progress: bool,
         gpu_share: float | Literal["auto"] | None,
         cache: Any,
+        guard: Any,
     ) -> None:
         """Checks the options, and puts the loader together; ``source`` makes its seeds."""
         check_graph(graph, with_types=True)
@@ -122,6 +124,10 @@ class LoaderBase(Generic[BatchT]):
             own["_cache_tuner"] = CacheTuner()
         sampler = resolve_sampler(sampler_or_fanouts, seed)
         own["_source"] = seeds = source(sampler)
+        if boolean(guard, "guard"):
+            if static is not False:
+                raise ValueError("guard: expected False with static, got True")
+            own["_source"] = GuardedSeeds(seeds, _guard(graph, sampler, "guard"))
         own["_epochs"] = EpochState(
             sampler,
             seed,
@@ -370,6 +376,35 @@ class LoaderBase(Generic[BatchT]):
             is_steady=self.sampler._changes,
         )
 
+    def check_no_leakage(self) -> int:
+        """Samples the next epoch, without features, and compares all times in it.
+
+        No edge of a batch, and no node, may have a time after that of the seed whose tree it is in,
+        or at it where ``temporal`` is not inclusive. Times are read from the graph's arrays by the
+        ids in the batch, whatever the sampler knows. The loader's own epochs go on as if nothing
+        had been. ``guard=True`` does the same for each batch that is handed over.
+
+        Returns
+        -------
+        int
+            The number of batches that were checked.
+
+        Raises
+        ------
+        ValueError
+            For the first that is later, with its time and the seed's; for a sampler without
+            ``temporal``, and for static batches.
+        """
+        if self.static:
+            raise ValueError("check_no_leakage: expected a loader without static, got one with it")
+        loader, own = copy(self), dict[str, Any]()
+        own["_fetcher"] = type(self._fetcher)(self.graph, None, None, None)
+        if not isinstance(self._source, GuardedSeeds):
+            guard = _guard(self.graph, self.sampler, "check_no_leakage")
+            own["_source"] = GuardedSeeds(self._source, guard)
+        vars(loader).update(own, progress=False)
+        return sum(1 for _ in loader)
+
     def trace(self, path: Any) -> None:
         """Trace the next epoch, into the file ``path`` when it ends.
 
@@ -441,6 +476,13 @@ class LoaderBase(Generic[BatchT]):
         assert run.stats is not None
         parts = self._source, self.sampler, self.graph, self._fetcher
         return *begin_static(run, *parts, self._static), run.stats
+
+
+def _guard(graph: Any, sampler: Any, where: str) -> LeakageGuard:
+    rule = getattr(sampler, "temporal", None)
+    if rule is None:
+        raise ValueError(f"{where}: expected a sampler with temporal=, got {sampler!r}")
+    return LeakageGuard(graph, rule)
 
 
 def _with_bar(

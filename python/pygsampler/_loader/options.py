@@ -118,6 +118,7 @@ class DataLoaderOptions(TypedDict, total=False):
     labels: Any
     seed_time: Any
     progress: bool
+    guard: bool
     gpu_share: float | Literal["auto"] | None
     seed_weights: Any
     num_samples: int | None
