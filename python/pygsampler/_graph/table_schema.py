@@ -44,15 +44,10 @@ def read_schema(schema: Any) -> Any:
             "of JSON whose name ends in .json"
         ) from None
 
-    class UniqueKeyLoader(yaml.SafeLoader):  # type: ignore[misc]
-        """YAML's, which would take the last of several."""
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            _once([(key.value, value) for key, value in node.value])
-            return super().construct_mapping(node, deep)
-
     try:
-        return yaml.load(text, UniqueKeyLoader)
+        # YAML takes the last of several.
+        _check_names(yaml.compose(text, yaml.SafeLoader))
+        return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ValueError(f"schema: expected YAML in {path.name}, got {error}") from None
 
@@ -64,6 +59,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
         raise ValueError(f"{listed(twice)} twice in one mapping")
     return found
+
+
+def _check_names(root: Any) -> None:
+    """ValueError for a mapping in a tree of YAML's nodes that has a name twice."""
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        # Nodes may be shared, and be parts of themselves.
+        if id(node) in seen or not isinstance(getattr(node, "value", None), list):
+            continue
+        seen.add(id(node))
+        if node.id == "mapping":
+            _once([(key.value, value) for key, value in node.value])
+            waiting += [each for pair in node.value for each in pair]
+        else:
+            waiting += node.value
 
 
 def schema_document(tables: Any, schema: Any) -> dict[str, dict[str, Any]]:
