@@ -89,11 +89,10 @@ $(tools)/made: pyproject.toml setup.py
 	.venv-docs/bin/pip install -q -r docs/requirements.txt
 	touch $@
 
-# Python writes the bytecode of what it imports, a small part; pip would write that of all.
 .venv-%/made: tests/requirements.txt tests/requirements-%.txt
 	$(PYTHON) -m venv --clear .venv-$*
-	.venv-$*/bin/pip install -q --no-compile -r tests/requirements-$*.txt
-	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q --no-compile --no-warn-conflicts -r $$after
+	.venv-$*/bin/pip install -q -r tests/requirements-$*.txt
+	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q --no-warn-conflicts -r $$after
 	touch $@
 
 # A wheel as users build it: isolated, from the tree, with the kernels of all architectures. One that
@@ -118,6 +117,7 @@ $(demo)/made: pyproject.toml
 	$(PYTHON) -m venv --clear $(demo)
 	touch $@
 
+# Python writes the bytecode of what it imports, a small part; pip would write that of all.
 $(demo)/partners: $(demo)/made
 	$(demo)/bin/python -c "$$requires" project.dependencies project.optional-dependencies.quickstart \
 		>$(demo)/requires.txt
