@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -153,6 +155,19 @@ def test_leaks_of_links() -> None:
     times[times < 150] = 299
     with pytest.raises(ValueError, match="expected times 't' before those of the seeds, got 299"):
         list(made)
+
+
+def test_a_pickled_loader_is_guarded() -> None:
+    graph, times = plain("edges")
+    sampler = pgs.PGSampler([-1], temporal="t", seed=1)
+    made = DataLoader(graph, SEEDS, sampler, batch_size=16, seed_time=150, guard=True)
+    assert len(list(made)) == 4
+    places = times < 150
+    for copied in (pickle.loads(pickle.dumps(made)), copy.copy(made)):
+        assert len(list(copied)) == 4 and copied.check_no_leakage() == 4
+    times[places] += 200
+    with pytest.raises(ValueError, match="expected times 't' no later than"):
+        list(copy.copy(made))
 
 
 def test_dates_and_floats() -> None:

@@ -28,6 +28,7 @@ class LeakageGuard:
     """
 
     def __init__(self, graph: Any, rule: Temporal) -> None:
+        self._about = graph, rule
         self._name, self._inclusive = rule.attr, rule.inclusive
         self._is_hetero = is_heterogeneous(graph)
         self._kinds = graph.node_types if self._is_hetero else [""]
@@ -39,6 +40,10 @@ class LeakageGuard:
         self._nodes = {kind: of[rule.attr] for kind, of in timed.items() if rule.attr in of}
         # By kind of edges or nodes, and by device, the times as rows, which the engine reads.
         self._rows: dict[tuple[Any, str], Features] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The arrays are the graph's, which a pickle has once.
+        return LeakageGuard, self._about
 
     def check(self, batch: Any, seed_time: Any) -> Any:
         """Returns the batch, in torch tensors; ValueError for the first that is later."""
@@ -109,6 +114,10 @@ class GuardedSeeds:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Before there is a source, nothing may be asked of it.
+        return GuardedSeeds, (self._source, self._guard)
 
     def __len__(self) -> int:
         return len(self._source)
