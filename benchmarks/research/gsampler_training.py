@@ -68,6 +68,12 @@ def means(dst: torch.Tensor, count: int) -> torch.Tensor:
     return 1 / torch.bincount(dst, minlength=count).clamp(min=1)[dst].float()
 
 
+def permutation(count: int, seed: int, epoch: int) -> torch.Tensor:
+    """The order of an epoch, the same for all systems."""
+    random = torch.Generator().manual_seed(1000 * seed + epoch)
+    return torch.randperm(count, generator=random)
+
+
 class Sampling:
     """The batches of an algorithm by a system."""
 
@@ -103,8 +109,7 @@ class Sampling:
         return rule(nodes=[self.options.nodes] * 2, weight="w", seed=seed)
 
     def _order(self, seed: int, epoch: int) -> torch.Tensor:
-        random = torch.Generator().manual_seed(1000 * seed + epoch)
-        return self.task.train[torch.randperm(len(self.task.train), generator=random)]
+        return self.task.train[permutation(len(self.task.train), seed, epoch)]
 
     def _by_us(self, algorithm: str, seed: int, epoch: int) -> Iterator[Batch]:
         sampler, order = self.sampler(algorithm, seed), self._order(seed, epoch)

@@ -39,7 +39,7 @@ from pygsampler.torch import DataLoader
 from ..tasks import Task
 from . import gsampler_training
 from .convergence import parser_of
-from .gsampler_training import FANOUTS, Batch, Hop, Sampling
+from .gsampler_training import FANOUTS, Batch, Hop, Sampling, permutation
 
 ALGORITHMS = ("GraphSAGE", "FastGCN", "LADIES", "ClusterGCN")
 SYSTEMS = ("vanilla", "pygsampler")
@@ -138,9 +138,7 @@ class Replaced(Sampling):
         return np.concatenate([frontier, fresh]), hop
 
     def _of_clusters(self, system: str, seed: int, epoch: int) -> Iterator[Batch]:
-        count = int(self.parts.max()) + 1
-        random = torch.Generator().manual_seed(1000 * seed + epoch)
-        order = torch.randperm(count, generator=random)
+        order = permutation(int(self.parts.max()) + 1, seed, epoch)
         if system == "vanilla":
             for parts in order.split(TOGETHER):
                 nodes = np.flatnonzero(np.isin(self.parts, parts.numpy()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from typing import NamedTuple
 
 from figure_tables.record import Record, figure, source, table, unmeasured
 
@@ -184,45 +185,47 @@ def nextdoor_training_of_gpu(record: Record) -> str:
 
 
 def _replaced(record: Record) -> str:
-    found: dict[tuple[str, str], dict[str, list[Record]]] = {}
-    for row in record["rows"]:
-        of = found.setdefault((row["graph"], row["algorithm"]), {})
-        of.setdefault(row["sampler"], []).append(row)
+    means = _means(record)
     rows = []
-    for key, of in found.items():
-        mean = {
-            (system, what): statistics.mean(run[what] for run in runs)
-            for system, runs in of.items()
-            for what in ("seconds", "sampling")
-        }
-        accuracy = [
-            f"{100 * statistics.mean(run['accuracy'][-1] for run in of[system]):.2f} %"
-            for system in ("vanilla", "pygsampler")
-        ]
-        cells = [
-            cell
-            for system in ("vanilla", "pygsampler")
-            for cell in (
-                f"{mean[system, 'seconds']:.2f}",
-                f"{100 * mean[system, 'sampling']:.0f} %",
-            )
-        ]
-        ratio = mean["vanilla", "seconds"] / mean["pygsampler", "seconds"]
-        rows.append([*key, *cells, f"{ratio:.2f}x", *accuracy])
+    for key in dict.fromkeys((graph, algorithm) for graph, algorithm, _ in means):
+        vanilla, ours = (means[(*key, system)] for system in ("vanilla", "pygsampler"))
+        times = [cell for of in (vanilla, ours) for cell in of.times()]
+        ratio = f"{vanilla.seconds / ours.seconds:.2f}x"
+        rows.append([*key, *times, ratio, vanilla.percent(), ours.percent()])
     head = ["graph", "algorithm", "vanilla, s", "sampling of it", "ours, s", "sampling of it"]
     head += ["ratio", "accuracy, vanilla", "accuracy, ours"]
     return f"{source(record)}\n{table(head, rows, 7)}"
 
 
 def _training(record: Record) -> str:
+    rows = [[*key, *of.times(), of.percent()] for key, of in _means(record).items()]
+    head = ["graph", "algorithm", "sampler", "seconds", "sampling", "accuracy"]
+    return f"{source(record)}\n{table(head, rows, 3)}"
+
+
+class _Means(NamedTuple):
+    """Means over the runs of an algorithm by a sampler."""
+
+    seconds: float
+    sampling: float
+    accuracy: float
+
+    def times(self) -> list[str]:
+        return [f"{self.seconds:.2f}", f"{100 * self.sampling:.0f} %"]
+
+    def percent(self) -> str:
+        return f"{100 * self.accuracy:.2f} %"
+
+
+def _means(record: Record) -> dict[tuple[str, str, str], _Means]:
     found: dict[tuple[str, str, str], list[Record]] = {}
     for row in record["rows"]:
         found.setdefault((row["graph"], row["algorithm"], row["sampler"]), []).append(row)
-    rows = []
-    for key, runs in found.items():
-        seconds = statistics.mean(run["seconds"] for run in runs)
-        sampling = statistics.mean(run["sampling"] for run in runs)
-        accuracy = statistics.mean(run["accuracy"][-1] for run in runs)
-        rows.append([*key, f"{seconds:.2f}", f"{100 * sampling:.0f} %", f"{100 * accuracy:.2f} %"])
-    head = ["graph", "algorithm", "sampler", "seconds", "sampling", "accuracy"]
-    return f"{source(record)}\n{table(head, rows, 3)}"
+    return {
+        key: _Means(
+            statistics.mean(run["seconds"] for run in runs),
+            statistics.mean(run["sampling"] for run in runs),
+            statistics.mean(run["accuracy"][-1] for run in runs),
+        )
+        for key, runs in found.items()
+    }

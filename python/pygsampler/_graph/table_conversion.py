@@ -21,12 +21,8 @@ from pygsampler._graph.table_sources import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pygsampler._graph.schema import EdgeType
-
-    Rows = NDArray[np.int64]
+    from pygsampler._graph.table_keys import Rows
 
 __all__ = ["TIME", "TableGraph", "tables_to_graph"]
 

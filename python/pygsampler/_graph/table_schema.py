@@ -97,7 +97,7 @@ def checked_schema(schema: Any, sources: Mapping[str, Any]) -> dict[str, TableSc
     for name in sources:
         found[name] = _checked_table(schema.get(name), f"schema[{name!r}]")
     for name, of in found.items():
-        types = column_types(sources[name], name)
+        types = column_types(sources[name])
         for column in of.named:
             if column not in types:
                 raise ValueError(
@@ -132,7 +132,7 @@ def _checked_table(fields: Any, where: str) -> TableSchema:
     return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept)
 
 
-def guess_schema(tables: Mapping[str, Any]) -> dict[str, TableSchema]:
+def guess_schema(sources: Mapping[str, Any]) -> dict[str, TableSchema]:
     """Guesses the schema of tables by the names and types of their columns.
 
     The key of a table "customers" is its column "id", "customers_id", "customer_id" or
@@ -140,8 +140,7 @@ def guess_schema(tables: Mapping[str, Any]) -> dict[str, TableSchema]:
     called so, or, for a key "id", "customer_id", links to it. The time is the first column of
     dates. Upper and lower case are alike.
     """
-    sources = open_tables(tables)
-    columns = {name: column_types(source, name) for name, source in sources.items()}
+    columns = {name: column_types(source) for name, source in sources.items()}
     keys = {}
     for name, types in columns.items():
         for column in types:

@@ -238,7 +238,7 @@ def _values(values: Any) -> Any:
         return pa.array([None if item is None else str(item) for item in items])
 
 
-def column_types(source: Any, name: str) -> dict[str, Any]:
+def column_types(source: Any) -> dict[str, Any]:
     """The columns of a table and their types."""
     return {field.name: field.type for field in source.schema}
 
@@ -249,7 +249,7 @@ def read_table(source: Any, name: str, schema: TableSchema) -> Any:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    types = column_types(source, name)
+    types = column_types(source)
     wanted = schema.named
     if schema.columns is None:
         wanted += [c for c, kind in types.items() if c not in wanted and is_number(kind)]
