@@ -55,11 +55,15 @@ def pipeline_cache(record: Record) -> str:
     rows = []
     for row in record["rows"]:
         part = "none" if "cached" not in row else f"{row['cached']:.0%}"
+        if row["features"] == "device":
+            part = "all, on the GPU"
         hits = "" if row["hit_rate"] is None else f"{row['hit_rate']:.1%}"
         cells = [part, hits, f"{row['training, ms']:.2f}", f"{row['both, ms']:.2f}"]
         cells += [f"{row['waiting_share']:.1%}", f"{row['gathering_share']:.1%}"]
-        cells += [f"{row['link, MB a step']:.1f}", f"{row['link, ms']:.2f}"]
-        rows.append([*cells, f"{row['link / both']:.1%}"])
+        if "link, ms" in row:
+            cells += [f"{row['link, MB a step']:.1f}", f"{row['link, ms']:.2f}"]
+            cells.append(f"{row['link / both']:.1%}")
+        rows.append([*cells, *[""] * (9 - len(cells))])
     head = ["rows cached", "hits", "training alone, ms", "both, ms", "waits for samples"]
     head += ["reads rows", "over the link, MB", "the link alone, ms", "the link alone / both"]
     return f"{source(record)}\n{table(head, rows, 8)}"
