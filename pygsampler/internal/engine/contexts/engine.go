@@ -1,0 +1,366 @@
+package contexts
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Request says which contexts to make. It is read-only meanwhile.
+type Request struct {
+	Rule
+	request.Batch
+	Graph      *csc.Graph
+	SeedCounts []int64       // how many seeds are of each node type, one behind another; nil: a homogeneous graph
+	Rows       []*times.Rows // of each relation, whose rows are in the order of time; nil: its edges have no times
+	SeedKeys   []int64       // the key of each seed's time, where some relation has times
+}
+
+// unitSeeds is how many seeds a worker takes at a time.
+const unitSeeds = 4
+
+// Sample makes the contexts and hands their memory, with one reference, to the caller. It returns
+// request.ErrCancelled soon after stop is set.
+func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the graph's arrays changed while contexts were made, or a fault of pygsampler: %v", p)
+		}
+	}()
+	seeds := r.Seeds.Len()
+	if err := r.check(); err != nil {
+		return m, err
+	}
+	if err := r.Affordable(seeds); err != nil {
+		return m, err
+	}
+	words := r.Words(seeds, r.Graph.Schema != nil)
+	if m, err = memory.New(words[batch.WordSize]); err != nil {
+		return m, err
+	}
+	m.SetSize(words[batch.WordSize])
+	copy(memory.At[int64](m, 0, batch.ContextWords), words[:])
+	e := newEngine(r, &words, m)
+	units := (seeds + unitSeeds - 1) / unitSeeds
+	var next atomic.Int64
+	csc.Crewed(crew, units, func() {
+		w := newWorker(e)
+		for i := next.Add(1) - 1; i < units && !stop.Load(); i = next.Add(1) - 1 {
+			for s := i * unitSeeds; s < min((i+1)*unitSeeds, seeds); s++ {
+				w.context(s)
+			}
+		}
+	})
+	if stop.Load() {
+		m.Release()
+		return memory.Memory{}, request.ErrCancelled
+	}
+	return m, nil
+}
+
+// check refuses seeds that are no nodes, or whose rows do not fit.
+func (r *Request) check() error {
+	if err := r.CheckCells(r.Graph.Schema, r.SeedCounts); err != nil {
+		return err
+	}
+	if r.SeedCounts == nil {
+		return r.CheckSeeds(r.Graph.Relation(0).NumNodes)
+	}
+	first := int64(0)
+	for i, n := range r.SeedCounts {
+		kind := r.Graph.NodeTypes[i]
+		if err := r.CheckSeedsOf(kind.Name, first, n, kind.Nodes); err != nil {
+			return err
+		}
+		first += n
+	}
+	return nil
+}
+
+// relation is the edges that lead into nodes of a type.
+type relation struct {
+	*csc.Relation
+	rows *times.Rows // nil: no times
+	src  int         // the type of the nodes that they lead from
+}
+
+// row is the first position and the number of the edges of a node.
+func (r *relation) row(v int64) (start, degree int64) {
+	if v+1 >= r.Indptr.Len() {
+		return 0, 0
+	}
+	start = r.Indptr.At(v)
+	return start, r.Indptr.At(v+1) - start
+}
+
+// engine is the work of one call.
+type engine struct {
+	*Request
+	// By the type of the nodes that they lead into, in the order of the edge types: those without and with times.
+	untimed, timed       [][]relation
+	types                uint64
+	places               int64
+	nodes                []int64
+	kinds, hops, parents []int32 // kinds nil: a homogeneous graph
+	cells                []int32 // nil: the budget counts rows
+	mask                 []byte
+	lengths              []int32
+	ends                 []int64 // of each type's seeds
+}
+
+func newEngine(r *Request, words *[batch.ContextWords]int64, m memory.Memory) *engine {
+	all := words[batch.ContextNumPlaces]
+	array := func(word int) []int32 {
+		if words[word] == 0 {
+			return nil
+		}
+		return memory.At[int32](m, words[word], all)
+	}
+	e := &engine{
+		Request: r, types: 1, places: words[batch.ContextPlaces],
+		nodes: memory.At[int64](m, words[batch.ContextNodes], all), kinds: array(batch.ContextTypes),
+		hops: array(batch.ContextHops), parents: array(batch.ContextParents), cells: array(batch.ContextCells),
+		mask:    memory.At[byte](m, words[batch.ContextMask], all),
+		lengths: memory.At[int32](m, words[batch.ContextLengths], words[batch.ContextNumSeeds]),
+	}
+	schema := r.Graph.Schema
+	if schema == nil {
+		schema = &csc.Schema{NodeTypes: make([]csc.NodeType, 1), EdgeTypes: make([]csc.EdgeType, 1)}
+	}
+	e.types = uint64(len(schema.NodeTypes))
+	e.untimed, e.timed = make([][]relation, e.types), make([][]relation, e.types)
+	for i, of := range schema.EdgeTypes {
+		one := relation{Relation: r.Graph.Relation(i), src: of.Src}
+		if r.Rows != nil {
+			one.rows = r.Rows[i]
+		}
+		list := &e.untimed[of.Dst]
+		if one.rows != nil {
+			list = &e.timed[of.Dst]
+		}
+		*list = append(*list, one)
+	}
+	end := int64(0)
+	for _, n := range r.SeedCounts {
+		end += n
+		e.ends = append(e.ends, end)
+	}
+	return e
+}
+
+// kindOf is the node type of a seed.
+func (e *engine) kindOf(seed int64) int {
+	for kind, end := range e.ends {
+		if seed < end {
+			return kind
+		}
+	}
+	return 0
+}
+
+// list is what is left to look at of the edges of a row and a relation: those up to a position, latest first.
+type list struct {
+	key    int64 // of the edge at the position
+	at     int64
+	left   int64
+	number int32 // among the lists of a hop: in the order of parents, then of relations
+	parent int32
+	of     *relation
+}
+
+// worker makes contexts, one after another.
+type worker struct {
+	*engine
+	table []uint64 // of the nodes of a context, by open addressing: their keys and 1 more; 0: free
+	shift uint
+	heap  []list // of a hop, the list whose edge comes first at the top
+
+	// Of a context: where its places begin, how many rows it has, what is left of the budget, and the hop that is
+	// looked at.
+	first, count, left int64
+	hop                int32
+}
+
+func newWorker(e *engine) *worker {
+	slots := bits.Len64(uint64(2*e.places - 1))
+	return &worker{engine: e, table: make([]uint64, 1<<slots), shift: uint(64 - slots)}
+}
+
+// add takes a row if it is new, and says whether the context goes on.
+func (w *worker) add(kind int, node int64, parent int32) bool {
+	key := uint64(node)*w.types + uint64(kind) + 1
+	mask := uint64(len(w.table) - 1)
+	slot := (key * 0x9E3779B97F4A7C15) >> w.shift
+	for w.table[slot] != 0 {
+		if w.table[slot] == key {
+			return true
+		}
+		slot = (slot + 1) & mask
+	}
+	cost := w.Cost(kind)
+	if cost > w.left {
+		return false
+	}
+	w.table[slot] = key
+	i := w.first + w.count
+	w.nodes[i], w.hops[i], w.parents[i], w.mask[i] = node, w.hop, parent, 1
+	if w.kinds != nil {
+		w.kinds[i] = int32(kind)
+	}
+	if w.cells != nil {
+		w.cells[i] = int32(cost)
+	}
+	w.left -= cost
+	w.count++
+	return w.left > 0 && w.count < w.places
+}
+
+// context makes that of a seed.
+func (w *worker) context(seed int64) {
+	clear(w.table)
+	w.first, w.count, w.left, w.hop = seed*w.places, 0, w.Budget, 0
+	bound := int64(0)
+	if w.SeedKeys != nil {
+		bound = w.SeedKeys[seed]
+	}
+	goesOn := w.add(w.kindOf(seed), w.Seeds.At(seed), -1)
+	for begin, end := int64(0), w.count; goesOn && begin < end; begin, end = end, w.count {
+		w.hop++
+		goesOn = w.addUntimed(begin, end) && w.addTimed(begin, end, bound)
+	}
+	w.pad(seed)
+}
+
+// pad fills the places behind the rows of a context.
+func (w *worker) pad(seed int64) {
+	w.lengths[seed] = int32(w.count)
+	begin, end := w.first+w.count, w.first+w.places
+	fill(w.nodes[begin:end], -1)
+	fill(w.hops[begin:end], -1)
+	fill(w.parents[begin:end], -1)
+	clear(w.mask[begin:end])
+	if w.kinds != nil {
+		fill(w.kinds[begin:end], -1)
+	}
+	if w.cells != nil {
+		clear(w.cells[begin:end])
+	}
+}
+
+func fill[T any](a []T, value T) {
+	for i := range a {
+		a[i] = value
+	}
+}
+
+// kind is the node type of a row.
+func (w *worker) kind(place int64) int {
+	if w.kinds == nil {
+		return 0
+	}
+	return int(w.kinds[w.first+place])
+}
+
+// looked is how many of so many edges are looked at.
+func (w *worker) looked(edges int64) int64 {
+	if w.Width > 0 {
+		return min(edges, w.Width)
+	}
+	return edges
+}
+
+// addUntimed takes what edges without times lead from, into the rows of a hop.
+func (w *worker) addUntimed(begin, end int64) bool {
+	for p := begin; p < end; p++ {
+		v := w.nodes[w.first+p]
+		of := w.untimed[w.kind(p)]
+		for i := range of {
+			r := &of[i]
+			start, degree := r.row(v)
+			for at := start + degree - 1; at >= start+degree-w.looked(degree); at-- {
+				if !w.add(r.src, r.Indices.At(at), int32(p)) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// addTimed takes what edges with times lead from, latest first, by merging the rows: each is in the order of time.
+func (w *worker) addTimed(begin, end, bound int64) bool {
+	w.heap = w.heap[:0]
+	for p := begin; p < end; p++ {
+		v := w.nodes[w.first+p]
+		of := w.timed[w.kind(p)]
+		for i := range of {
+			r := &of[i]
+			start, degree := r.row(v)
+			if degree == 0 {
+				continue
+			}
+			first, count := r.rows.Within(start, degree, bound, &w.Times)
+			if count == 0 {
+				continue
+			}
+			at := first + count - 1
+			w.heap = append(w.heap, list{
+				key: r.rows.Edges[at], at: at, left: w.looked(count), number: int32(len(w.heap)), parent: int32(p), of: r,
+			})
+		}
+	}
+	for i := len(w.heap)/2 - 1; i >= 0; i-- {
+		w.down(i)
+	}
+	for len(w.heap) > 0 {
+		top := &w.heap[0]
+		if !w.add(top.of.src, top.of.Indices.At(top.at), top.parent) {
+			return false
+		}
+		if top.left--; top.left > 0 {
+			top.at--
+			top.key = top.of.rows.Edges[top.at]
+		} else {
+			last := len(w.heap) - 1
+			w.heap[0] = w.heap[last]
+			w.heap = w.heap[:last]
+		}
+		w.down(0)
+	}
+	return true
+}
+
+// before says whether the edge of list x comes before that of y.
+func before(x, y *list) bool {
+	return x.key > y.key || x.key == y.key && x.number < y.number
+}
+
+// down moves a list of the heap down to where it belongs.
+func (w *worker) down(i int) {
+	h := w.heap
+	if i >= len(h) {
+		return
+	}
+	moved := h[i]
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && before(&h[child+1], &h[child]) {
+			child++
+		}
+		if !before(&h[child], &moved) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = moved
+}
