@@ -90,15 +90,6 @@ type relation struct {
 	src  int         // the type of the nodes that they lead from
 }
 
-// row is the first position and the number of the edges of a node.
-func (r *relation) row(v int64) (start, degree int64) {
-	if v+1 >= r.Indptr.Len() {
-		return 0, 0
-	}
-	start = r.Indptr.At(v)
-	return start, r.Indptr.At(v+1) - start
-}
-
 // engine is the work of one call.
 type engine struct {
 	*Request
@@ -164,22 +155,13 @@ func (e *engine) kindOf(seed int64) int {
 	return 0
 }
 
-// list is what is left to look at of the edges of a row and a relation: those up to a position, latest first.
-type list struct {
-	key    int64 // of the edge at the position
-	at     int64
-	left   int64
-	number int32 // among the lists of a hop: in the order of parents, then of relations
-	parent int32
-	of     *relation
-}
-
 // worker makes contexts, one after another.
 type worker struct {
 	*engine
 	table []uint64 // of the nodes of a context, by open addressing: their keys and 1 more; 0: free
 	shift uint
-	heap  []list // of a hop, the list whose edge comes first at the top
+	rows  rowBlock
+	merge merge
 
 	// Of a context: where its places begin, how many rows it has, what is left of the budget, and the hop that is
 	// looked at.
@@ -189,7 +171,13 @@ type worker struct {
 
 func newWorker(e *engine) *worker {
 	slots := bits.Len64(uint64(2*e.places - 1))
-	return &worker{engine: e, table: make([]uint64, 1<<slots), shift: uint(64 - slots)}
+	w := &worker{engine: e, table: make([]uint64, 1<<slots), shift: uint(64 - slots)}
+	for kind := range e.untimed {
+		w.rows.most = max(w.rows.most, len(e.untimed[kind]))
+		w.merge.most = max(w.merge.most, len(e.timed[kind]))
+	}
+	w.rows.starts, w.rows.counts = make([]int64, blockRows*w.rows.most), make([]int64, blockRows*w.rows.most)
+	return w
 }
 
 // add takes a row if it is new, and says whether the context goes on.
@@ -273,94 +261,4 @@ func (w *worker) looked(edges int64) int64 {
 		return min(edges, w.Width)
 	}
 	return edges
-}
-
-// addUntimed takes what edges without times lead from, into the rows of a hop.
-func (w *worker) addUntimed(begin, end int64) bool {
-	for p := begin; p < end; p++ {
-		v := w.nodes[w.first+p]
-		of := w.untimed[w.kind(p)]
-		for i := range of {
-			r := &of[i]
-			start, degree := r.row(v)
-			for at := start + degree - 1; at >= start+degree-w.looked(degree); at-- {
-				if !w.add(r.src, r.Indices.At(at), int32(p)) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// addTimed takes what edges with times lead from, latest first, by merging the rows: each is in the order of time.
-func (w *worker) addTimed(begin, end, bound int64) bool {
-	w.heap = w.heap[:0]
-	for p := begin; p < end; p++ {
-		v := w.nodes[w.first+p]
-		of := w.timed[w.kind(p)]
-		for i := range of {
-			r := &of[i]
-			start, degree := r.row(v)
-			if degree == 0 {
-				continue
-			}
-			first, count := r.rows.Within(start, degree, bound, &w.Times)
-			if count == 0 {
-				continue
-			}
-			at := first + count - 1
-			w.heap = append(w.heap, list{
-				key: r.rows.Edges[at], at: at, left: w.looked(count), number: int32(len(w.heap)), parent: int32(p), of: r,
-			})
-		}
-	}
-	for i := len(w.heap)/2 - 1; i >= 0; i-- {
-		w.down(i)
-	}
-	for len(w.heap) > 0 {
-		top := &w.heap[0]
-		if !w.add(top.of.src, top.of.Indices.At(top.at), top.parent) {
-			return false
-		}
-		if top.left--; top.left > 0 {
-			top.at--
-			top.key = top.of.rows.Edges[top.at]
-		} else {
-			last := len(w.heap) - 1
-			w.heap[0] = w.heap[last]
-			w.heap = w.heap[:last]
-		}
-		w.down(0)
-	}
-	return true
-}
-
-// before says whether the edge of list x comes before that of y.
-func before(x, y *list) bool {
-	return x.key > y.key || x.key == y.key && x.number < y.number
-}
-
-// down moves a list of the heap down to where it belongs.
-func (w *worker) down(i int) {
-	h := w.heap
-	if i >= len(h) {
-		return
-	}
-	moved := h[i]
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
-		if child+1 < len(h) && before(&h[child+1], &h[child]) {
-			child++
-		}
-		if !before(&h[child], &moved) {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = moved
 }
