@@ -143,7 +143,7 @@ def check(expected: Mapping[str, Any], contexts: Any, types: Sequence[str]) -> N
         if name == "types":
             places = np.array([TYPES.index(kind) for kind in types] + [-1])
             other = places[other]
-        if (array is None) != (other is None) or array is not None and (array != other).any():
+        if (array is None) != (other is None) or (array is not None and (array != other).any()):
             raise CheckError(f"{name} differ from the rule in NumPy")
 
 
