@@ -163,10 +163,8 @@ type worker struct {
 	rows  rowBlock
 	merge merge
 
-	// Of a context: where its places begin, how many rows it has, what is left of the budget, and the hop that is
-	// looked at.
+	// Of a context: where its places begin, how many rows it has, and what is left of the budget.
 	first, count, left int64
-	hop                int32
 }
 
 func newWorker(e *engine) *worker {
@@ -197,12 +195,9 @@ func (w *worker) add(kind int, node int64, parent int32) bool {
 	}
 	w.table[slot] = key
 	i := w.first + w.count
-	w.nodes[i], w.hops[i], w.parents[i], w.mask[i] = node, w.hop, parent, 1
+	w.nodes[i], w.parents[i] = node, parent
 	if w.kinds != nil {
 		w.kinds[i] = int32(kind)
-	}
-	if w.cells != nil {
-		w.cells[i] = int32(cost)
 	}
 	w.left -= cost
 	w.count++
@@ -212,32 +207,38 @@ func (w *worker) add(kind int, node int64, parent int32) bool {
 // context makes that of a seed.
 func (w *worker) context(seed int64) {
 	clear(w.table)
-	w.first, w.count, w.left, w.hop = seed*w.places, 0, w.Budget, 0
+	w.first, w.count, w.left = seed*w.places, 0, w.Budget
 	bound := int64(0)
 	if w.SeedKeys != nil {
 		bound = w.SeedKeys[seed]
 	}
-	goesOn := w.add(w.kindOf(seed), w.Seeds.At(seed), -1)
-	for begin, end := int64(0), w.count; goesOn && begin < end; begin, end = end, w.count {
-		w.hop++
-		goesOn = w.addUntimed(begin, end) && w.addTimed(begin, end, bound)
+	goesOn, begin := w.add(w.kindOf(seed), w.Seeds.At(seed), -1), int64(0)
+	for hop := int32(0); begin < w.count; hop++ {
+		end := w.count
+		fill(w.hops[w.first+begin:w.first+end], hop)
+		goesOn = goesOn && w.addUntimed(begin, end) && w.addTimed(begin, end, bound)
+		begin = end
 	}
-	w.pad(seed)
+	w.finish(seed)
 }
 
-// pad fills the places behind the rows of a context.
-func (w *worker) pad(seed int64) {
+// finish writes what follows from the rows of a context, and fills the places behind them.
+func (w *worker) finish(seed int64) {
 	w.lengths[seed] = int32(w.count)
-	begin, end := w.first+w.count, w.first+w.places
-	fill(w.nodes[begin:end], -1)
-	fill(w.hops[begin:end], -1)
-	fill(w.parents[begin:end], -1)
-	clear(w.mask[begin:end])
-	if w.kinds != nil {
-		fill(w.kinds[begin:end], -1)
-	}
+	begin, end, last := w.first, w.first+w.count, w.first+w.places
+	fill(w.mask[begin:end], 1)
+	clear(w.mask[end:last])
 	if w.cells != nil {
-		clear(w.cells[begin:end])
+		for i := begin; i < end; i++ {
+			w.cells[i] = int32(w.Cost(w.kind(i - begin)))
+		}
+		clear(w.cells[end:last])
+	}
+	fill(w.nodes[end:last], -1)
+	fill(w.hops[end:last], -1)
+	fill(w.parents[end:last], -1)
+	if w.kinds != nil {
+		fill(w.kinds[end:last], -1)
 	}
 }
 

@@ -58,13 +58,18 @@ func (w *worker) addTimed(begin, end, bound int64) bool {
 	for len(g.heap) > 0 {
 		top := &g.heap[0]
 		l := &g.lists[top.number]
-		if !w.add(l.of.src, l.of.Indices.At(l.at), l.parent) {
-			return false
+		order := top.order
+		// While its edges are of one time the list stays at the top.
+		for ; l.left > 0 && order == top.order; l.left-- {
+			if !w.add(l.of.src, l.of.Indices.At(l.at), l.parent) {
+				return false
+			}
+			if l.left > 1 {
+				l.at--
+				order = orderOf(l.of.rows.Edges[l.at])
+			}
 		}
-		if l.left--; l.left > 0 {
-			l.at--
-			top.order = orderOf(l.of.rows.Edges[l.at])
-		} else {
+		if top.order = order; l.left == 0 {
 			last := len(g.heap) - 1
 			g.heap[0] = g.heap[last]
 			g.heap = g.heap[:last]
@@ -73,6 +78,9 @@ func (w *worker) addTimed(begin, end, bound int64) bool {
 	}
 	return true
 }
+
+// lineOfKeys is how many keys a line of memory has.
+const lineOfKeys = 8
 
 // begin puts the lists of some rows of a block, which begins at a place of the context and of the hop, and of relation j
 // of their type into the heap.
@@ -85,15 +93,22 @@ func (w *worker) begin(r *relation, base, inHop int64, j int, members []int64, b
 	for m := range last {
 		last[m] = first[m] + counts[m] - 1
 	}
-	prefetch.At(r.rows.Edges, last)
-	fetch(r.Indices, last)
+	// A list is read from its end on: the line of memory there, and the one before it, which a few steps reach.
+	for range 2 {
+		prefetch.At(r.rows.Edges, last)
+		fetch(r.Indices, last)
+		for m := range last {
+			last[m] -= lineOfKeys
+		}
+	}
 	for m, i := range members {
 		if counts[m] == 0 {
 			continue
 		}
 		number := int(inHop+i)*g.most + j
-		g.lists[number] = list{at: last[m], left: w.looked(counts[m]), parent: int32(base + i), of: r}
-		g.heap = append(g.heap, item{orderOf(r.rows.Edges[last[m]]), uint64(number)})
+		at := first[m] + counts[m] - 1
+		g.lists[number] = list{at: at, left: w.looked(counts[m]), parent: int32(base + i), of: r}
+		g.heap = append(g.heap, item{orderOf(r.rows.Edges[at]), uint64(number)})
 	}
 }
 
