@@ -98,3 +98,22 @@ def gpu_cache(record: Record) -> str:
         f"Microseconds to read 200,000 rows out of page-locked memory. {source(record)}\n"
         f"{table(head, rows, 5)}"
     )
+
+
+@figure("contexts.json", unmeasured("python -m benchmarks.contexts", "figures"))
+def contexts(record: Record) -> str:
+    """Contexts a second, by the sampler and by the same rule in NumPy."""
+    settings: dict[str, dict[str, Record]] = {}
+    for row in record["rows"]:
+        settings.setdefault(row["setting"], {})[row["way"]] = row
+    rows = []
+    for name, ways in settings.items():
+        numpy = max(row["contexts a second"] for way, row in ways.items() if "NumPy" in way)
+        ours = [row for way, row in ways.items() if "NumPy" not in way]
+        cells = [f"{numpy:,.0f}"]
+        for row in ours:
+            cells += [f"{row['contexts a second']:,.0f}", f"{row['times NumPy']:.0f}"]
+        rows.append([name, f"{ours[0]['rows']:.0f}", *cells])
+    head = ["budget", "rows a context", "NumPy", "one thread", "times NumPy"]
+    text = table([*head, "two threads", "times NumPy"], rows, 6)
+    return f"Contexts a second. {source(record)}\n{text}"

@@ -504,7 +504,12 @@ def _with_bar(
 
 def _check_rows(sampler: Sampler[Any], **features: Any) -> None:
     """Raises ValueError for ``features`` that the sampler's batches have no place for."""
-    refused = {"walks": (*features,), "steps": (*features,), "visits": ("edge_features",)}
+    refused = {
+        "walks": (*features,),
+        "contexts": (*features,),
+        "steps": (*features,),
+        "visits": ("edge_features",),
+    }
     for name in refused.get(sampler.result_kind, ()):
         if features[name] is not None:
             raise ValueError(
