@@ -13,6 +13,7 @@ from torch_geometric.data import Data, HeteroData
 from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
 from pygsampler._arrays.dtypes import KINDS
+from pygsampler._arrays.tensor_frames import is_tensor_frame, row_tensors, with_row_tensors
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
 from pygsampler._features.read_many import read_many
@@ -149,8 +150,9 @@ class BatchFeatures:
 class _EngineTensor(torch.Tensor):
     """A tensor of ``data`` of which PyG asks torch for rows, and gets them from the engine.
 
-    Idle cores of the engine read them, several rows ahead, into memory whose pages are there. It
-    may also have the sources of edges, which PyG stacks with the targets that follow in memory.
+    Idle cores of the engine read them, several rows ahead, into memory whose pages are there.
+    PyTorch Frame asks for ``tensor[ids]`` of what a ``TensorFrame`` has. It may also have the
+    sources of edges, which PyG stacks with the targets that follow in memory.
     """
 
     @classmethod
@@ -158,9 +160,10 @@ class _EngineTensor(torch.Tensor):
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         # By its name: PyG puts another in the place of torch's.
-        if function.__name__ == "index_select" and len(args) == 3 and args[1] == 0:
+        is_read = function.__name__ == "index_select" and len(args) == 3 and args[1] == 0
+        if is_read or (function.__name__ == "__getitem__" and _is_ids(args[1])):
             with torch._C.DisableTorchFunctionSubclass():
-                values, _, ids = args
+                values, *_, ids = args
                 features = Features.from_tensor(values.as_subclass(torch.Tensor))
                 return read_many([(features, ids)], threads=worker_threads())[0]
         if function.__name__ == "stack" and kwargs in (None, {}, {"dim": 0}) and _is_pair(args):
@@ -187,14 +190,31 @@ def read_by_engine(data: Any, out: Any) -> Any:
                 continue
             store = data._store if kind is None else data[kind]
             for name, value in store.items():
-                if _is_readable(value, len(ids)) and getattr(store, of)(name):
-                    chosen.append((kind, name, value))
+                read = _read_by_engine(value, len(ids))
+                if read is not None and getattr(store, of)(name):
+                    chosen.append((kind, name, read))
     if not chosen:
         return data
     data = copy.copy(data)
-    for kind, name, value in chosen:
-        _store(data, kind)[name] = value.as_subclass(_EngineTensor)
+    for kind, name, read in chosen:
+        _store(data, kind)[name] = read
     return data
+
+
+def _read_by_engine(value: Any, count: int) -> Any:
+    """Returns an array, or a ``TensorFrame``, whose rows the engine reads; None to leave it."""
+    if not is_tensor_frame(value):
+        return value.as_subclass(_EngineTensor) if _is_readable(value, count) else None
+    tensors = row_tensors(value)
+    if not any(_is_readable(tensor, count) for tensor in tensors):
+        return None
+    return with_row_tensors(
+        value,
+        [
+            tensor.as_subclass(_EngineTensor) if _is_readable(tensor, count) else tensor
+            for tensor in tensors
+        ],
+    )
 
 
 def join_edges(data: Any, out: Any) -> Any:
@@ -213,6 +233,15 @@ def join_edges(data: Any, out: Any) -> Any:
     out = copy.copy(out)
     out.row = row.as_subclass(_EngineTensor)
     return out
+
+
+def _is_ids(index: Any) -> bool:
+    """True for an index that is a tensor of row numbers."""
+    return (
+        type(index) is torch.Tensor
+        and index.dim() == 1
+        and index.dtype in (torch.int32, torch.int64)
+    )
 
 
 def _is_pair(args: tuple[Any, ...]) -> bool:
