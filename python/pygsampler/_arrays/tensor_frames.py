@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["FrameRows", "is_tensor_frame", "nested_columns", "row_tensors", "with_row_tensors"]
+__all__ = [
+    "FrameRows",
+    "frame_on",
+    "frame_tables",
+    "is_tensor_frame",
+    "row_tensors",
+    "with_row_tensors",
+]
+
+# The target of a frame, among the tensors that are called by their kinds.
+_TARGET = "y"
 
 
 def is_tensor_frame(value: Any) -> bool:
@@ -16,32 +26,66 @@ def is_tensor_frame(value: Any) -> bool:
     return frames is not None and isinstance(value, frames.TensorFrame)
 
 
-def row_tensors(frame: Any) -> list[Any]:
-    """Returns the tensors [num_rows, ...] of a frame: numbers, categories, times, embeddings, y.
+def row_tensors(frame: Any) -> dict[str, Any]:
+    """Returns the tensors [num_rows, ...] of a frame, by the names of their kinds, and ``y``.
 
-    Those of embeddings are ``values`` of a ``MultiEmbeddingTensor``, whose offsets are by column.
+    The tensor of embeddings is ``values`` of a ``MultiEmbeddingTensor``, whose offsets are by
+    column. Rows of several lengths, as of ``multicategorical``, have no such tensor.
     """
-    found = [_values(feature) for feature in frame.feat_dict.values() if _has_rows(feature)]
-    return [*found, frame.y] if _has_rows(frame.y) else found
+    found = {
+        kind.value: _values(feature)
+        for kind, feature in frame.feat_dict.items()
+        if _has_rows(feature)
+    }
+    return {**found, _TARGET: frame.y} if _has_rows(frame.y) else found
 
 
-def with_row_tensors(frame: Any, tensors: Sequence[Any]) -> Any:
-    """Returns a copy of a frame with other ``row_tensors``, in their order."""
-    found, rest = copy.copy(frame), list(tensors)
-    if frame._num_rows is not None and rest:
-        found._num_rows = len(rest[0])
-    if _has_rows(frame.y):
-        found.y = rest.pop()
-    waiting = iter(rest)
+def with_row_tensors(frame: Any, tensors: Mapping[str, Any]) -> Any:
+    """Returns a copy of a frame with other ``row_tensors``."""
+    found = copy.copy(frame)
+    if frame._num_rows is not None and tensors:
+        found._num_rows = len(next(iter(tensors.values())))
+    if _TARGET in tensors:
+        found.y = tensors[_TARGET]
     for kind, feature in frame.feat_dict.items():
-        if not _has_rows(feature):
-            continue
-        values = next(waiting)
-        if hasattr(feature, "offset"):
+        values = tensors.get(kind.value)
+        if values is not None and hasattr(feature, "offset"):
             embeddings = copy.copy(feature)
             embeddings.values, embeddings.num_rows = values, len(values)
             values = embeddings
-        found.feat_dict[kind] = values
+        if values is not None:
+            found.feat_dict[kind] = values
+    return found
+
+
+def frame_tables(frame: Any, where: str) -> dict[str, Any]:
+    """Returns the ``row_tensors`` of a frame, of which a loader reads rows.
+
+    ValueError for a frame without columns, and for one with rows of several lengths.
+    """
+    tensors = row_tensors(frame)
+    nested = [
+        name
+        for kind, feature in frame.feat_dict.items()
+        if not _has_rows(feature)
+        for name in frame.col_names_dict[kind]
+    ]
+    if nested or not tensors:
+        got = f"{', '.join(nested)}, of several lengths" if nested else "none"
+        raise ValueError(
+            f"{where}: expected a TensorFrame with columns that have as many values in each row, "
+            f"got {got}; data[type].tf of pygsampler.pyg.NeighborLoader takes any"
+        )
+    return tensors
+
+
+def frame_on(frame: Any, device: Any) -> Any:
+    """Returns a frame for ``FrameRows`` whose rows will be on a device: its offsets are there."""
+    found = with_row_tensors(frame, {})
+    for kind, feature in frame.feat_dict.items():
+        if hasattr(feature, "offset"):
+            found.feat_dict[kind] = copy.copy(feature)
+            found.feat_dict[kind].offset = feature.offset.to(device)
     return found
 
 
@@ -51,26 +95,19 @@ class FrameRows:
     ``attach`` gets the frame when the last of them is there.
     """
 
-    __slots__ = ("_attach", "_frame", "_rows")
+    __slots__ = ("_attach", "_frame", "_missing", "_rows")
 
     def __init__(self, frame: Any, attach: Callable[[Any], None]) -> None:
         self._frame, self._attach = frame, attach
-        self._rows: list[Any] = [None] * len(row_tensors(frame))
+        self._missing, self._rows = set(row_tensors(frame)), dict[str, Any]()
 
-    def add(self, place: int, values: Any) -> None:
-        """Takes the rows of a tensor, by its place among ``row_tensors``."""
-        self._rows[place] = values
-        if all(each is not None for each in self._rows):
+    def add(self, name: str, values: Any) -> None:
+        """Takes the rows of a tensor, by its name in ``row_tensors``, or by one that ends so."""
+        part = name.rpartition(".")[2]
+        self._rows[part] = values
+        self._missing.discard(part)
+        if not self._missing:
             self._attach(with_row_tensors(self._frame, self._rows))
-
-
-def nested_columns(frame: Any) -> list[str]:
-    """Returns the columns whose rows have several lengths, which no tensor has by row."""
-    found: list[str] = []
-    for kind, feature in frame.feat_dict.items():
-        if not _has_rows(feature):
-            found += frame.col_names_dict[kind]
-    return found
 
 
 def _values(feature: Any) -> Any:

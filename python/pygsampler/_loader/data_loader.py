@@ -136,8 +136,10 @@ class DataLoader(LoaderBase[BatchT]):
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
         On the CPU they are read ahead like the samples. Batches on a GPU read them there, or,
         those on the CPU, out of page-locked memory over the link: ``Features.to`` copies them.
-        Of a ``HeteroGraph`` each name has a mapping of node types to arrays, in batches too;
-        ``labels`` are such a mapping, and ``edge_features`` have mappings of edge types.
+        A ``TensorFrame`` of PyTorch Frame may be one, whose tensors are read so, and batches have
+        one (``pygsampler.pyg.tensor_frames``). Of a ``HeteroGraph`` each name has a mapping of node
+        types to arrays, in batches too; ``labels`` are such a mapping, and ``edge_features`` have
+        mappings of edge types.
     labels : Features or array of shape [num_nodes, ...], optional
         Each batch has the rows of its ``output_nodes`` as ``y``.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import setitem
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -13,7 +15,14 @@ from torch_geometric.data import Data, HeteroData
 from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
 from pygsampler._arrays.dtypes import KINDS
-from pygsampler._arrays.tensor_frames import is_tensor_frame, row_tensors, with_row_tensors
+from pygsampler._arrays.tensor_frames import (
+    FrameRows,
+    frame_on,
+    frame_tables,
+    is_tensor_frame,
+    row_tensors,
+    with_row_tensors,
+)
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
 from pygsampler._features.read_many import read_many
@@ -51,6 +60,9 @@ class FeatureColumn(NamedTuple):
     # None in a graph without types.
     kind: Any
     features: Features
+    # Of a TensorFrame: which of its tensors they are, and the frame.
+    part: str | None = None
+    frame: Any = None
 
 
 class BatchFeatures:
@@ -81,8 +93,11 @@ class BatchFeatures:
         for of in (self._of_nodes, self._of_edges):
             for i, each in enumerate(of):
                 if place >= 0 and each.features._where() < 0:
-                    of[i] = each._replace(features=each.features.pin(place))
-        for name, kind, column in self._of_edges:
+                    of[i] = each = each._replace(features=each.features.pin(place))
+                if each.frame is not None:
+                    there = devices.name(each.features._where())
+                    of[i] = each._replace(frame=frame_on(each.frame, there))
+        for name, kind, column, *_ in self._of_edges:
             if not hetero:
                 check_edge_ids(graph, column, f"edge_features[{name!r}]")
                 continue
@@ -107,13 +122,14 @@ class BatchFeatures:
         if not isinstance(data, (Data, HeteroData)):
             return data
         columns = (*self._of_nodes, *self._of_edges)
-        replaced = [each for each in columns if each.name in _store(data, each.kind)]
+        names = dict.fromkeys((each.name, each.kind) for each in columns)
+        replaced = [(name, kind) for name, kind in names if name in _store(data, kind)]
         if not replaced:
             return data
-        kinds = {each.kind for each in replaced if not isinstance(each.kind, tuple)}
+        kinds = {kind for _, kind in replaced if not isinstance(kind, tuple)}
         counts = {kind: _store(data, kind).num_nodes for kind in kinds}
         data = copy.copy(data)
-        for name, kind, _ in replaced:
+        for name, kind in replaced:
             del _store(data, kind)[name]
         for kind, count in counts.items():
             _store(data, kind).num_nodes = count
@@ -136,9 +152,14 @@ class BatchFeatures:
         wanted += [(each.features, _ids(edges, each.kind)) for each in self._of_edges]
         if wanted:
             found = read_many(wanted, threads=worker_threads())
-            columns = (*self._of_nodes, *self._of_edges)
+            columns, frames = (*self._of_nodes, *self._of_edges), dict[Any, FrameRows]()
             for each, rows in zip(columns, found, strict=True):
-                _store(batch, each.kind)[each.name] = rows
+                put = partial(setitem, _store(batch, each.kind), each.name)
+                if each.part is None:
+                    put(rows)
+                else:
+                    of_frame = frames.setdefault(each[:2], FrameRows(each.frame, put))
+                    of_frame.add(each.part, rows)
         for attr in stored:
             attr.index = _ids(edges, attr.group_name if isinstance(edges, Mapping) else None)
         if stored:
@@ -205,16 +226,12 @@ def _read_by_engine(value: Any, count: int) -> Any:
     """Returns an array, or a ``TensorFrame``, whose rows the engine reads; None to leave it."""
     if not is_tensor_frame(value):
         return value.as_subclass(_EngineTensor) if _is_readable(value, count) else None
-    tensors = row_tensors(value)
-    if not any(_is_readable(tensor, count) for tensor in tensors):
-        return None
-    return with_row_tensors(
-        value,
-        [
-            tensor.as_subclass(_EngineTensor) if _is_readable(tensor, count) else tensor
-            for tensor in tensors
-        ],
-    )
+    large = {
+        part: tensor.as_subclass(_EngineTensor)
+        for part, tensor in row_tensors(value).items()
+        if _is_readable(tensor, count)
+    }
+    return with_row_tensors(value, large) if large else None
 
 
 def join_edges(data: Any, out: Any) -> Any:
@@ -292,8 +309,11 @@ def _ids(edges: Any, kind: Any) -> Any:
 
 
 def _columns(given: Any, where: str, things: str, count: Any) -> Iterator[FeatureColumn]:
-    for name, features in check_features(given, where, things, count).items():
+    frames, others = _frames(given)
+    for name, features in check_features(others, where, things, count).items():
         yield FeatureColumn(name, None, features)
+    for name, frame in frames.items():
+        yield from _of_frame(frame, name, None, f"{where}[{name!r}]", things, count)
 
 
 def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterator[FeatureColumn]:
@@ -315,6 +335,10 @@ def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterato
             of_types = check_by_type(of_types, f"{where}[{name!r}]", counts, "data")
         for kind, values in of_types.items():
             count = None if counts is None else counts[kind]
+            if is_tensor_frame(values):
+                called, of_kind = f"{where}[{name!r}][{kind!r}]", f"{things} of {kind!r}"
+                yield from _of_frame(values, name, kind, called, of_kind, count)
+                continue
             features = check_features({name: values}, where, f"{things} of {kind!r}", count)[name]
             if features._cache is not None:
                 raise ValueError(
@@ -322,6 +346,25 @@ def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterato
                     f"types, got one of policy {features._cache.policy!r}"
                 )
             yield FeatureColumn(name, kind, features)
+
+
+def _frames(given: Any) -> tuple[dict[Any, Any], Any]:
+    """Returns the frames among some features, and the others."""
+    if not isinstance(given, Mapping):
+        return {}, given
+    frames = {name: value for name, value in given.items() if is_tensor_frame(value)}
+    return frames, {name: value for name, value in given.items() if name not in frames}
+
+
+def _of_frame(
+    frame: Any, name: Any, kind: Any, where: str, things: str, count: Any
+) -> Iterator[FeatureColumn]:
+    """Returns the features that are the tensors of a frame, checked as ``check_features`` does."""
+    if not things.startswith("nodes"):
+        raise TypeError(f"{where}: expected an array of {things}, got a TensorFrame")
+    for part, values in frame_tables(frame, where).items():
+        features = check_features({name: values}, where.partition("[")[0], things, count)[name]
+        yield FeatureColumn(name, kind, features, part, frame)
 
 
 def check_features(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
