@@ -27,6 +27,7 @@ from pygsampler.torch import DataLoader, LinkLoader  # noqa: E402
 
 stype = torch_frame.stype
 ITEMS, SALES = 60, 400
+SEED_TIME = np.datetime64("2024-08-01")
 SCHEMA: dict[str, Any] = {
     "items": {
         "key": "id",
@@ -180,7 +181,7 @@ def test_batches_have_the_rows_of_frames(graph: pgs.Graph, prefetch: int) -> Non
         batch_size=16,
         shuffle=True,
         seed=1,
-        seed_time=np.datetime64("2024-08-01"),
+        seed_time=SEED_TIME,
         features={"tf": frames, "price": {"items": price}},
         prefetch=prefetch,
     )
@@ -267,6 +268,17 @@ def test_frames_that_have_no_rows_are_refused(graph: pgs.Graph) -> None:
             DataLoader(*given, batch_size=2, features={"tf": {"items": frame}})
     with pytest.raises(TypeError, match="labels"):
         DataLoader(*given, batch_size=2, labels={"items": short})
+
+
+def test_a_label_in_a_frame_is_a_leak(graph: pgs.Graph) -> None:
+    frames, _ = tensor_frames(graph)
+    price = frames["items"].get_col_feat("price")[:, 0]
+    options: dict[str, Any] = {"features": {"tf": frames}, "labels": {"items": price}}
+    sampler = pgs.PGSampler([4], temporal="time", seed=1)
+    given = graph, {"items": torch.arange(ITEMS)}, sampler
+    text = r"features\['tf.numerical'\]\['items'\]: expected features that do not tell the labels"
+    with pytest.raises(ValueError, match=text):
+        DataLoader(*given, batch_size=8, seed_time=SEED_TIME, guard=True, **options)
 
 
 def test_a_model_of_pytorch_frame_trains(graph: pgs.Graph) -> None:

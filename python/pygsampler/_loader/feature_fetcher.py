@@ -80,6 +80,12 @@ class FeatureFetcher:
         for name, features in self._edges.items():
             yield _called("edge_features", name), features
 
+    def label_tables(self) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
+        """Yields by node type its labels, and its features with their names, that are in reach."""
+        for labels in self._labels.values():
+            found = [(_called("features", name), each) for name, each in self._nodes.items()]
+            yield from in_reach("", labels, found)
+
     def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> bool:
         """Gives features of nodes that are read over the link the caches of ``tuner``.
 
@@ -364,6 +370,15 @@ def _output_nodes(batch: MiniBatch) -> list[torch.Tensor]:
 
 def _edge_ids(batch: MiniBatch) -> list[torch.Tensor]:
     return [block.edge_ids for block in batch.blocks]
+
+
+def in_reach(
+    kind: str, labels: Any, features: list[tuple[str, Any]]
+) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
+    """Yields what is not elsewhere."""
+    near = [pair for pair in features if not isinstance(pair[1], RemoteFeatures)]
+    if not isinstance(labels, RemoteFeatures):
+        yield kind, labels, near
 
 
 def check_names(features: Any, labels: Any) -> None:

@@ -18,12 +18,14 @@ from pygsampler._loader.feature_fetcher import (
     check_name,
     check_names,
     checked,
+    in_reach,
     place_features,
 )
 
 if TYPE_CHECKING:
     import torch
 
+    from pygsampler._features.features import Features
     from pygsampler._graph.graph import Graph
 
 __all__ = ["HeteroFeatureFetcher"]
@@ -57,6 +59,16 @@ class HeteroFeatureFetcher(FeatureFetcher):
         """All that are read; those called x of type paper are ``x['paper']``."""
         for name, kind, features in (*self._of_nodes, *self._of_labels, *self._of_edges):
             yield f"{name}[{kind!r}]", features
+
+    def label_tables(self) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
+        """Yields by node type its labels, and its features with their names, that are in reach."""
+        for _, kind, labels in self._of_labels:
+            found = [
+                (f"features[{name!r}][{kind!r}]", each)
+                for name, of, each in self._of_nodes
+                if of == kind
+            ]
+            yield from in_reach(kind, labels, found)
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
         frames = {

@@ -81,7 +81,7 @@ def tensor_frames(
         if not found:
             ones = torch.ones(count)
             found = {_CONSTANT: _Feature(torch_frame.numerical, ones, _statistics(ones.numpy()))}
-        frames[table] = _frame(found, count)
+        frames[table] = _frame(found)
         col_stats[table] = {name: each.stats for name, each in found.items()}
     return frames, col_stats
 
@@ -187,7 +187,7 @@ def _embedded(texts: Any, text_embedder: Any, where: str) -> torch.Tensor:
     return torch.cat(parts)
 
 
-def _frame(features: Mapping[str, _Feature], count: int) -> Any:
+def _frame(features: Mapping[str, _Feature]) -> Any:
     """Returns the frame of columns, by the order of their names in each kind."""
     import torch_frame
     from torch_frame.data import MultiEmbeddingTensor
@@ -202,4 +202,4 @@ def _frame(features: Mapping[str, _Feature], count: int) -> Any:
             tensors[kind] = MultiEmbeddingTensor.from_tensor_list(values)
         else:
             tensors[kind] = torch.stack(values, 1)
-    return torch_frame.TensorFrame(tensors, names, num_rows=count)
+    return torch_frame.TensorFrame(tensors, names)
