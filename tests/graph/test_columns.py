@@ -174,6 +174,27 @@ def test_a_schema_in_yaml_and_json(tmp_path: Path) -> None:
     check(graph(tmp_path / "s.json"))
 
 
+def test_dictionaries_that_are_called_text_or_numbers() -> None:
+    kinds = {"color": "text", "shop": "number"}
+    schema = {**SCHEMA, "items": {"key": "id", "columns": kinds}}
+    coded = {name: pa.array(TABLE[name]).dictionary_encode() for name in kinds}
+    columns = graph(schema, **coded).columns["items"]
+    assert columns["color"].values.to_pylist() == TABLE["color"]
+    assert np.array_equal(columns["shop"].values, [3, np.nan, 9, 3], equal_nan=True)
+
+
+def test_the_command_shows_kinds(tmp_path: Path) -> None:
+    yaml = partner("yaml")
+    partner("click")
+    from pygsampler._cli.commands.tables import _yaml
+    from pygsampler._graph.table_schema import schema_document
+
+    shown = schema_document({"items": TABLE, "sales": SALES}, SCHEMA)
+    assert shown == SCHEMA and yaml.safe_load(_yaml(shown)) == SCHEMA
+    listed = {**SCHEMA, "items": {"key": "id", "columns": list(KINDS)}}
+    assert schema_document({"items": TABLE, "sales": SALES}, listed) == listed
+
+
 def test_graphs_without_columns(tmp_path: Path) -> None:
     coo = pgs.Graph.from_coo(np.array([0, 1]), np.array([1, 0]), num_nodes=2)
     assert coo.columns == {}
