@@ -174,6 +174,17 @@ def test_a_schema_in_yaml_and_json(tmp_path: Path) -> None:
     check(graph(tmp_path / "s.json"))
 
 
+def test_columns_of_nothing_but_missing_values() -> None:
+    kinds = {name: kind for name, kind in KINDS.items() if kind != "embedding"}
+    schema = {**SCHEMA, "items": {"key": "id", "columns": kinds}}
+    columns = graph(schema, **dict.fromkeys(kinds, [None] * 4)).columns["items"]
+    assert {name: column.kind for name, column in columns.items()} == kinds
+    assert all(column.missing.all() for column in columns.values())
+    assert columns["color"].categories == columns["shop"].categories == ()
+    with pytest.raises(TypeError, match="emb: expected a column that can be 'embedding', got null"):
+        graph(emb=[None] * 4)
+
+
 def test_dictionaries_that_are_called_text_or_numbers() -> None:
     kinds = {"color": "text", "shop": "number"}
     schema = {**SCHEMA, "items": {"key": "id", "columns": kinds}}

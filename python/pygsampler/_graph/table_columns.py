@@ -17,6 +17,7 @@ __all__ = [
     "COLUMNS",
     "NO_TIME",
     "Column",
+    "cast_null",
     "category_codes",
     "column_arrays",
     "column_kind",
@@ -99,9 +100,20 @@ def encode_categories(table: Any, where: str, kinds: Mapping[str, ColumnKind]) -
 
     for place, name in enumerate(table.column_names):
         if kinds.get(name) == "category":
-            column = _dictionary(table[name], f"{where}: {name}")
+            column = _dictionary(cast_null(table[name], "category"), f"{where}: {name}")
             table = table.set_column(place, pa.field(name, column.type), column)
     return table
+
+
+def cast_null(column: Any, kind: ColumnKind) -> Any:
+    """Returns a column, with the type of its kind where all values are missing and it has none."""
+    import pyarrow as pa
+
+    if not pa.types.is_null(column.type):
+        return column
+    times, text = pa.timestamp("ns"), pa.large_string()
+    types = {"number": pa.float64(), "category": text, "text": text, "time": times}
+    return column.cast(types[kind])
 
 
 def category_codes(column: Any, where: str) -> Any:
@@ -175,7 +187,7 @@ def _text_arrays(column: Any, where: str) -> dict[str, Any]:
     import numpy as np
     import pyarrow as pa
 
-    column = plain_column(column)
+    column = plain_column(cast_null(column, "text"))
     if not pa.types.is_large_string(column.type):
         raise TypeError(f"{where}: expected text, got {column.type}")
     _, offsets, text = column.buffers()

@@ -10,6 +10,7 @@ from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import HeteroParts
 from pygsampler._graph.table_columns import (
     NO_TIME,
+    cast_null,
     category_codes,
     column_arrays,
     column_kind,
@@ -121,7 +122,8 @@ def _column_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, Colum
                 f"numbers, got {kind}; leave it out of columns"
             )
         plain = column_kind(kind.value_type) if pa.types.is_dictionary(kind) else guess
-        if wanted not in (guess, plain) and (wanted != "category" or guess == "embedding"):
+        fits = wanted in (guess, plain) or (wanted == "category" and guess != "embedding")
+        if not fits and (wanted == "embedding" or not pa.types.is_null(kind)):
             raise TypeError(
                 f"tables[{name!r}]: {column}: expected a column that can be {wanted!r}, got {kind}"
             )
@@ -183,7 +185,8 @@ def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
         if kind == "category":
             found[column_name] = category_codes(column, where)
         else:
-            found[column_name] = _column_array(plain_column(column), where)
+            column = plain_column(cast_null(column, kind))
+            found[column_name] = _column_array(column, where)
     return found
 
 
