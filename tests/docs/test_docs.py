@@ -21,7 +21,16 @@ from partners import partner
 ROOT = Path(__file__).parents[2]
 REFERENCE = sorted(ROOT.glob("docs/reference/*.md"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-PARTNERS = ("torch", "dgl", "torch_geometric", "pyarrow", "scipy", "networkx", "pandas")
+PARTNERS = (
+    "torch",
+    "dgl",
+    "torch_geometric",
+    "pyarrow",
+    "scipy",
+    "networkx",
+    "pandas",
+    "torch_frame",
+)
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 NEWER_TORCH = re.compile(r"python torch-(?P<major>\d+)\.(?P<minor>\d+)")
 LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
