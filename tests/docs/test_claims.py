@@ -20,6 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Packages that messages and pages name beside those of the extras.
 OTHERS = {
+    "kumo-engine",
     *("networkx", "nvidia-cuda-runtime-cu12", "ogb", "pandas", "pytorch-frame", "ray", "relbench"),
     "scipy",
 }
