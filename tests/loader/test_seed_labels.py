@@ -14,7 +14,7 @@ import pygsampler as pgs
 from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader
 from tests.gpu import run_with_driver
-from tests.support.static_scripts import PRELUDE, ROWS, TYPED
+from tests.support.static_scripts import PRELUDE, REPLAYS, ROWS, TYPED
 
 NODES, DAYS, SEED = 12, 10, 7
 # Each day has an edge to each node, whose id says the day.
@@ -260,8 +260,17 @@ for options in (
             rows.add(batch.y.data_ptr())
     assert len(rows) == 1 and grown._static.epochs.remade > 0
 assert [b.y.tolist() for b in pickle.loads(pickle.dumps(fixed))]
+
+# A captured loop copies labels before it replays a step.
+options = dict(batch_size=64, shuffle=True, seed=3, seed_labels=places)
+eager = DataLoader(graph, SEEDS, [5, 3], **options)
+fixed = DataLoader(graph, SEEDS, [5, 3], static=True, **options)
+loop = capture.capture(lambda batch: batch.trimmed().y, fixed, warmup=2, stream=Stream())
+for _ in range(2):
+    for labels, expected in zip(loop, eager, strict=True):
+        assert labels.equal(expected.y)
 """
-    run_with_driver(emulator, PRELUDE + ROWS + ON_HOST + code)
+    run_with_driver(emulator, PRELUDE + ROWS + REPLAYS + ON_HOST + code)
 
 
 @pytest.mark.once
