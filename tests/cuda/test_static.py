@@ -90,6 +90,20 @@ def test_labels_of_what_fills_up(graph: pgs.Graph, dtype: str, shape: tuple[int,
         assert (batch.y[~mask] == (-100 if dtype.startswith("int") else 0)).all()
 
 
+def test_labels_of_seeds(graph: pgs.Graph) -> None:
+    places = torch.arange(len(SEEDS))
+    eager = DataLoader(graph, SEEDS, [5], seed_labels=places, **OPTIONS)
+    fixed = DataLoader(graph, SEEDS, [5], seed_labels=places, static=True, **OPTIONS)
+    loop = capture(lambda batch: batch.y.clone(), fixed)
+    for _ in range(3):
+        for labels, expected in zip(loop.run(), eager, strict=True):
+            count = len(expected.y)
+            assert expected.y.device == expected.output_nodes.device
+            assert SEEDS[expected.y.cpu()].equal(expected.output_nodes.cpu().long())
+            assert labels[:count].equal(expected.y) and (labels[count:] == -100).all()
+    assert loop.captured
+
+
 def test_no_seeds(graph: pgs.Graph) -> None:
     fixed = DataLoader(graph, SEEDS[:0], [5], static=True, **OPTIONS)
     assert list(fixed) == []

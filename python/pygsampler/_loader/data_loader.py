@@ -143,9 +143,15 @@ class DataLoader(LoaderBase[BatchT]):
         mappings of edge types.
     labels : Features or array of shape [num_nodes, ...], optional
         Each batch has the rows of its ``output_nodes`` as ``y``.
+    seed_labels : array of shape [N, ...], or a mapping of types to such, optional
+        A row for each seed, in the order of ``seeds``, where a node is a seed at several times with
+        a label for each: ``y`` then has the rows of the batch's seeds in their order, on its device
+        (with a ``HeteroGraph`` a mapping of types). All types of the seeds have some. Not with
+        ``labels``. ``torch.arange(N)`` gives the places of the seeds among those of the loader.
     label_time : array of shape [num_nodes], or a mapping of types to such, or one for all, optional
         From when on the label of each node is known, a number or a date as ``seed_time`` is, for
-        ``guard`` and ``check_no_leakage``: the label of a seed must be known after its time.
+        ``guard`` and ``check_no_leakage``: the label of a seed must be known after its time. Not
+        with ``seed_labels``, whose times no batch is needed to compare with ``seed_time``.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Each block has the rows of its ``edge_ids`` as an attribute of that name, and in
         ``block.features``.
@@ -309,13 +315,16 @@ class DataLoader(LoaderBase[BatchT]):
         static: bool | str | Sequence[Any] = False,
         features: Mapping[str, Any] | None = None,
         labels: Any = None,
+        seed_labels: Any = None,
         label_time: Any = None,
         edge_features: Mapping[str, Any] | None = None,
     ) -> None:
         self._compose(
             graph,
             sampler,
-            lambda sampler: NodeSeeds(graph, seeds, sampler, seed_time, seed_weights, num_samples),
+            lambda sampler: NodeSeeds(
+                graph, seeds, sampler, seed_time, seed_weights, num_samples, seed_labels
+            ),
             batch_size=batch_size,
             shuffle=shuffle,
             drop_last=drop_last,
@@ -329,6 +338,7 @@ class DataLoader(LoaderBase[BatchT]):
             device=device,
             features=features,
             labels=labels,
+            seed_labels=seed_labels,
             label_time=label_time,
             edge_features=edge_features,
             static=static,

@@ -60,7 +60,8 @@ class EpochRun:
         self.cache_tuner: CacheTuner | None = None
         # Chooses the share of later epochs; None: that is fixed.
         self.share_tuner: ShareTuner | None = None
-        # Of static batches around edges, which are drawn all at once, all of them.
+        # Of static batches around edges, which are drawn all at once, all of them; of those with
+        # labels that belong to seeds the places of these.
         self.draws: Any = None
 
     def uncounted(self, epoch: int) -> EpochRun:

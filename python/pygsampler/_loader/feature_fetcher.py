@@ -20,7 +20,7 @@ from pygsampler._features.read_counts import new_read_counts
 from pygsampler._features.remote import PendingRows, RemoteFeatures
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     import torch
 
@@ -80,11 +80,13 @@ class FeatureFetcher:
         for name, features in self._edges.items():
             yield _called("edge_features", name), features
 
-    def label_tables(self) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
-        """Yields by node type its labels, and its features with their names, that are in reach."""
-        for labels in self._labels.values():
-            found = [(_called("features", name), each) for name, each in self._nodes.items()]
-            yield from in_reach("", labels, found)
+    def label_tables(self) -> Iterator[tuple[str, Features]]:
+        """Yields by node type its labels that are in reach."""
+        return in_reach(("", labels) for labels in self._labels.values())
+
+    def node_tables(self, kind: str) -> Iterator[tuple[str, Features]]:
+        """Yields the features of the nodes of a type, by their names, that are in reach."""
+        return in_reach((_called("features", name), each) for name, each in self._nodes.items())
 
     def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> bool:
         """Gives features of nodes that are read over the link the caches of ``tuner``.
@@ -372,13 +374,9 @@ def _edge_ids(batch: MiniBatch) -> list[torch.Tensor]:
     return [block.edge_ids for block in batch.blocks]
 
 
-def in_reach(
-    kind: str, labels: Any, features: list[tuple[str, Any]]
-) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
+def in_reach(tables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Features]]:
     """Yields what is not elsewhere."""
-    near = [pair for pair in features if not isinstance(pair[1], RemoteFeatures)]
-    if not isinstance(labels, RemoteFeatures):
-        yield kind, labels, near
+    return (pair for pair in tables if not isinstance(pair[1], RemoteFeatures))
 
 
 def check_names(features: Any, labels: Any) -> None:

@@ -60,15 +60,17 @@ class HeteroFeatureFetcher(FeatureFetcher):
         for name, kind, features in (*self._of_nodes, *self._of_labels, *self._of_edges):
             yield f"{name}[{kind!r}]", features
 
-    def label_tables(self) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
-        """Yields by node type its labels, and its features with their names, that are in reach."""
-        for _, kind, labels in self._of_labels:
-            found = [
-                (f"features[{name!r}][{kind!r}]", each)
-                for name, of, each in self._of_nodes
-                if of == kind
-            ]
-            yield from in_reach(kind, labels, found)
+    def label_tables(self) -> Iterator[tuple[str, Features]]:
+        """Yields by node type its labels that are in reach."""
+        return in_reach((kind, labels) for _, kind, labels in self._of_labels)
+
+    def node_tables(self, kind: str) -> Iterator[tuple[str, Features]]:
+        """Yields the features of the nodes of a type, by their names, that are in reach."""
+        return in_reach(
+            (f"features[{name!r}][{kind!r}]", each)
+            for name, of, each in self._of_nodes
+            if of == kind
+        )
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
         frames = {

@@ -53,24 +53,32 @@ def label_times(graph: Any, times: Any, labels: Any, rule: Any) -> dict[str, tor
     return found
 
 
-def check_label_columns(fetcher: FeatureFetcher, seeds: Mapping[str, torch.Tensor]) -> None:
+def check_label_columns(
+    fetcher: FeatureFetcher,
+    seeds: Mapping[str, torch.Tensor],
+    labels: Mapping[str, torch.Tensor],
+) -> None:
     """ValueError for a feature of nodes of which a column is the label of the seeds.
 
     A batch has the features of its seeds, so a model would read the answer. Values are compared at
-    up to 4096 seeds, where there are 32 or more with labels that are not all the same.
+    up to 4096 seeds, where there are 32 nodes or more with labels that are not all the same. Labels
+    are those of nodes, which the ``fetcher`` has, or ``labels`` of the seeds, by type.
     """
-    for kind, label, features in fetcher.label_tables():
-        ids = seeds.get(kind)
-        if ids is None:
-            continue
-        ids = torch.unique(ids)
-        # Some of all, since they may be sorted by their labels.
-        ids = ids[:: max(1, len(ids) // _MOST)][:_MOST].contiguous()
-        for place, values in enumerate(_columns(label, ids).unbind(1)):
+    found = []
+    for kind, label in fetcher.label_tables():
+        if kind in seeds:
+            ids = _some(torch.unique(seeds[kind]))
+            found.append((kind, ids, _columns(label, ids)))
+    for kind, rows in labels.items():
+        values = _some(rows)
+        if len(values):
+            found.append((kind, _some(seeds[kind]), values.reshape(len(values), -1).double()))
+    for kind, ids, columns in found:
+        for place, values in enumerate(columns.unbind(1)):
             known = ~values.isnan()
-            if int(known.sum()) < _LEAST or len(torch.unique(values[known])) < 2:
+            if len(torch.unique(ids[known])) < _LEAST or len(torch.unique(values[known])) < 2:
                 continue
-            for called, feature in features:
+            for called, feature in fetcher.node_tables(kind):
                 column = _equal_column(feature, ids[known], values[known])
                 if column is not None:
                     raise ValueError(
@@ -78,6 +86,11 @@ def check_label_columns(fetcher: FeatureFetcher, seeds: Mapping[str, torch.Tenso
                         f"{column}, which is column {place} of labels at {int(known.sum())} seeds; "
                         "leave it out of the features"
                     )
+
+
+def _some(values: torch.Tensor) -> torch.Tensor:
+    """Returns some of all values, since they may be sorted by their labels."""
+    return values[:: max(1, len(values) // _MOST)][:_MOST].contiguous()
 
 
 def _equal_column(feature: Features, ids: torch.Tensor, values: torch.Tensor) -> int | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._engine.progress import progress_bar
 from pygsampler._graph.graph import is_heterogeneous
+from pygsampler._graph.schema import by_name
 from pygsampler._loader.arguments import choose_device, graph_on_device, resolve_sampler
 from pygsampler._loader.assignable_options import (
     ASSIGNABLE,
@@ -25,7 +26,7 @@ from pygsampler._loader.assignable_options import (
 from pygsampler._loader.cache_tuner import CacheTuner, checked_rows
 from pygsampler._loader.epoch_state import EpochState
 from pygsampler._loader.explanation import explain_loader
-from pygsampler._loader.feature_fetcher import FeatureFetcher
+from pygsampler._loader.feature_fetcher import FeatureFetcher, check_names
 from pygsampler._loader.hetero_feature_fetcher import HeteroFeatureFetcher
 from pygsampler._loader.label_leakage import check_label_columns, label_times
 from pygsampler._loader.leakage import GuardedSeeds, LeakageGuard
@@ -108,9 +109,15 @@ class LoaderBase(Generic[BatchT]):
         cache: Any,
         guard: Any,
         label_time: Any = None,
+        seed_labels: Any = None,
     ) -> None:
         """Checks the options, and puts the loader together; ``source`` makes its seeds."""
         check_graph(graph, with_types=True)
+        if seed_labels is not None and labels is not None:
+            raise ValueError(
+                "seed_labels: expected None with labels=, got some; give labels of nodes or of "
+                "seeds"
+            )
         batch_size = integer(batch_size, "batch_size", 1)
         shuffle, drop_last = boolean(shuffle, "shuffle"), boolean(drop_last, "drop_last")
         # By `__setattr__` each would take twice as long.
@@ -155,9 +162,14 @@ class LoaderBase(Generic[BatchT]):
         own["graph"] = graph = graph_on_device(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
         sampler.sampled_graph(graph)
-        _check_rows(sampler, features=features, labels=labels, edge_features=edge_features)
+        rows_of = {"features": features, "labels": labels, "edge_features": edge_features}
+        _check_rows(sampler, **rows_of, seed_labels=seed_labels)
         rows = HeteroFeatureFetcher if is_hetero else FeatureFetcher
-        own["_fetcher"] = rows(graph, features, labels, edge_features)
+        if seed_labels is not None:
+            is_by_type = is_hetero and isinstance(features, Mapping)
+            named = by_name(features, graph.num_nodes) if is_by_type else features
+            check_names(named, seed_labels)
+        own["_fetcher"] = rows(graph, **rows_of)
         if guard:
             self._check_label_columns()
         own["_stats"] = LoaderStats(self._fetcher)
@@ -427,7 +439,7 @@ class LoaderBase(Generic[BatchT]):
         """ValueError for a feature that is the label; labels of links are no nodes'."""
         seeds = getattr(self._source, "seeds_by_type", None)
         if seeds is not None:
-            check_label_columns(self._fetcher, seeds)
+            check_label_columns(self._fetcher, seeds, self._source.labels_by_type)
 
     def trace(self, path: Any) -> None:
         """Trace the next epoch, into the file ``path`` when it ends.

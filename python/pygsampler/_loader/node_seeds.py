@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,6 +12,7 @@ import torch
 from pygsampler._arrays.ids import as_ids
 from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._loader.epoch_state import shuffle
+from pygsampler._loader.seed_labels import SeedLabels, StaticSeedLabels
 from pygsampler._loader.seed_source import EpochDraws
 from pygsampler._loader.seed_weights import seed_weights as checked_seed_weights
 from pygsampler._loader.seeds import (
@@ -47,6 +49,7 @@ class NodeSeeds:
         seed_time: Any,
         seed_weights: Any,
         num_samples: Any,
+        seed_labels: Any = None,
     ) -> None:
         self._types: HeteroSeeds | None = None
         if is_heterogeneous(graph):
@@ -60,6 +63,9 @@ class NodeSeeds:
             seed_weights, num_samples, self._types, len(self._seeds)
         )
         self.digest = None if self._weights is None else self._weights.digest
+        self._labels: SeedLabels | None = None
+        if seed_labels is not None:
+            self._labels = SeedLabels(seed_labels, self._types, len(self._seeds))
 
     def __len__(self) -> int:
         return len(self._seeds) if self._weights is None else self._weights.count
@@ -70,6 +76,11 @@ class NodeSeeds:
         if self._types is None:
             return {"": self._seeds}
         return self._types.part(self._seeds, 0, len(self._seeds))
+
+    @property
+    def labels_by_type(self) -> Mapping[str, torch.Tensor]:
+        """The labels of all seeds by node type, none of a loader without; "" as above."""
+        return {} if self._labels is None else self._labels.rows
 
     @property
     def summary(self) -> str:
@@ -115,7 +126,16 @@ class NodeSeeds:
                 return part(start, end), {"seed_time": times[start:end]}
             return part(start, end), {"seed_time": types.part_times(order, times, start, end)}
 
-        return EpochDraws(draw, None)
+        labels = self._labels
+        if labels is None:
+            return EpochDraws(draw, None)
+        places, steps = self._places(run), itertools.count()
+
+        def finish(batch: Any) -> Any:
+            mine = labels.places(order, places, *bounds(next(steps)))
+            return labels.attach(batch, mine, index)
+
+        return EpochDraws(draw, finish)
 
     def most(self, size: int, graph: Any) -> int | Mapping[str, int]:
         """Implements ``SeedSource.most``."""
@@ -123,14 +143,21 @@ class NodeSeeds:
             return size
         return self._types.most(size, self._weights is not None)
 
-    def static_links(self, size: int, graph: Any) -> None:
-        """Returns None: no edges belong to the seeds."""
+    def static_links(self, size: int, graph: Any) -> StaticSeedLabels | None:
+        """Implements ``SeedSource.static_links``: no edges belong to the seeds, labels may."""
+        if self._labels is None:
+            return None
+        most = self.most(size, graph)
+        return StaticSeedLabels(self._labels, most if isinstance(most, Mapping) else {"": most})
 
     def static_seeds(self, run: EpochRun, graph: Any, times: Any, index: int) -> EpochSeeds:
         """Implements ``SeedSource.static_seeds``."""
         order, bounds_of_seeds = self.order(run), self.times(run)
         bounds = [run.shard.bounds(step) for step in range(run.shard.steps)]
         counts = array("q", [end - start for start, end in bounds])
+        if self._labels is not None:
+            places = self._places(run)
+            run.draws = [self._labels.places(order, places, *of) for of in bounds]
         if self._types is not None:
             order, bounds_of_seeds, bounds, counts = self._split_by_type(
                 order, bounds_of_seeds, bounds
@@ -140,6 +167,13 @@ class NodeSeeds:
             parts.extend((start, end - start))
         rows = None if times is None else seed_times(bounds_of_seeds, len(order), times)
         return EpochSeeds(to_device(order, index), parts, counts, rows)
+
+    def _places(self, run: EpochRun) -> torch.Tensor:
+        """Returns the places of the seeds of an epoch among all seeds, in the epoch's order."""
+        if self._weights is not None:
+            return self._weights.places(run.seed, run.epoch)
+        places = torch.arange(len(self._seeds))
+        return shuffle(places, run.seed, run.epoch) if run.shuffle else places
 
     def _split_by_type(
         self, order: torch.Tensor, times: torch.Tensor | None, bounds: list[tuple[int, int]]

@@ -117,6 +117,7 @@ class DataLoaderOptions(TypedDict, total=False):
     edge_features: Mapping[str, Any] | None
     labels: Any
     label_time: Any
+    seed_labels: Any
     seed_time: Any
     progress: bool
     guard: bool

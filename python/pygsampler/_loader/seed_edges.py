@@ -13,7 +13,7 @@ from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.schema import check_by_type
 from pygsampler._loader.edge_relation import EdgeRelation, edge_relation
 from pygsampler._loader.negatives import NegativeSampling
-from pygsampler._loader.seeds import seed_times_tensor, to_device
+from pygsampler._loader.seeds import label_tensor, seed_times_tensor, to_device
 from pygsampler._sampling.seed_times import is_scalar_time
 
 if TYPE_CHECKING:
@@ -278,20 +278,7 @@ def _labels(
             f"labels{where}: expected None with negatives of mode 'binary', whose labels are 1 "
             "and 0"
         )
-    if getattr(labels, "requires_grad", False) is True:
-        raise ValueError(
-            f"labels{where}: expected a tensor without a gradient, got one with "
-            "requires_grad=True; give labels.detach()"
-        )
-    try:
-        made = as_tensor(labels).detach().cpu()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"labels{where}: expected a tensor, got {describe(labels)}: {error}"
-        ) from None
-    if not made.dim() or len(made) != count:
-        raise ValueError(f"labels{where}: expected shape [{count}, ...], got {tuple(made.shape)}")
-    return made
+    return label_tensor(labels, f"labels{where}", count)
 
 
 def _tensor(ids: Any, name: str) -> torch.Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from pygsampler._loader.epoch_state import EpochRun
+    from pygsampler._loader.seed_labels import StaticSeedLabels
     from pygsampler._loader.static_links import StaticLinks
     from pygsampler._sampling.static_buffers import EpochSeeds
 
@@ -44,8 +45,11 @@ class SeedSource(Protocol):
         """Returns how many seeds a batch of ``size`` has at most, by type as the graph has them."""
         ...
 
-    def static_links(self, size: int, graph: Any) -> StaticLinks | None:
-        """Returns the memory of the edges of static batches of ``size``, if the seeds are edges."""
+    def static_links(self, size: int, graph: Any) -> StaticLinks | StaticSeedLabels | None:
+        """Returns the memory of what static batches of ``size`` have of their seeds, if any.
+
+        That is the edges, if the seeds are edges, and labels that belong to seeds.
+        """
         ...
 
     def static_seeds(self, run: EpochRun, graph: Any, times: Any, index: int) -> EpochSeeds:

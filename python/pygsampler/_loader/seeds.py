@@ -110,6 +110,30 @@ class HeteroSeeds:
         """The times of some, in that order too, by type."""
         return self._split(order[start:end], times[start:end])
 
+    def labels(self, given: Any) -> dict[str, torch.Tensor]:
+        """Labels for each, by type, of a mapping of types."""
+        if not isinstance(given, Mapping):
+            if len(self._kinds) != 1:
+                raise TypeError(
+                    f"seed_labels: expected a mapping of types to labels, got {describe(given)}"
+                )
+            given = dict.fromkeys(self._kinds, given)
+        given = check_by_type(given, "seed_labels", self._kinds, "the seeds")
+        labels = {}
+        for kind, count in self.counts.items():
+            if given.get(kind) is None:
+                raise ValueError(f"seed_labels: expected labels of {kind!r} too, got none")
+            labels[kind] = label_tensor(given[kind], f"seed_labels[{kind!r}]", count)
+        return labels
+
+    def part_places(
+        self, order: torch.Tensor, places: torch.Tensor, start: int, end: int
+    ) -> dict[str, torch.Tensor]:
+        """The places of some among the seeds of their type; ``places`` are those among all."""
+        firsts = [0, *itertools.accumulate(self._counts)]
+        found = self._split(order[start:end], places[start:end])
+        return {kind: of - first for (kind, of), first in zip(found.items(), firsts, strict=False)}
+
     def _split(self, part: torch.Tensor, values: torch.Tensor) -> dict[str, torch.Tensor]:
         """The values of some seeds by their types."""
         if len(self._kinds) <= 1:
@@ -186,6 +210,22 @@ def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.T
     if len(times) != count:
         raise ValueError(f"{name}: expected a time for each of {count} {things}, got {len(times)}")
     return times.double() if times.is_floating_point() else times.long()
+
+
+def label_tensor(given: Any, name: str, count: int) -> torch.Tensor:
+    """Returns labels on the CPU, shape [count, ...]."""
+    if getattr(given, "requires_grad", False) is True:
+        raise ValueError(
+            f"{name}: expected a tensor without a gradient, got one with "
+            f"requires_grad=True; give {name.partition('[')[0]}.detach()"
+        )
+    try:
+        labels = as_tensor(given).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name}: expected a tensor, got {describe(given)}: {error}") from None
+    if not labels.dim() or len(labels) != count:
+        raise ValueError(f"{name}: expected shape [{count}, ...], got {tuple(labels.shape)}")
+    return labels
 
 
 def to_device(values: torch.Tensor, index: int) -> torch.Tensor:

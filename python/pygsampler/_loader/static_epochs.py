@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pygsampler._features.gather import GatherPart
     from pygsampler._graph.graph import Graph
     from pygsampler._loader.feature_fetcher import FeatureFetcher, StaticRows
+    from pygsampler._loader.seed_labels import StaticSeedLabels
     from pygsampler._loader.seed_source import SeedSource
     from pygsampler._loader.shards import Shards
     from pygsampler._loader.static_links import StaticLinks
@@ -52,7 +53,7 @@ class StaticEpochs:
         rows: FeatureFetcher,
         layout: StaticLayout,
         capacities: list[Any] | None,
-        links: StaticLinks | None = None,
+        links: StaticLinks | StaticSeedLabels | None = None,
     ) -> None:
         self.capacities = capacities
         self.remade = 0
@@ -110,7 +111,8 @@ class StaticEpochs:
 
         The seeds are on the GPU. ``sampled`` yields its batches in the usual way, from which the
         first epoch knows their sizes, and ``again`` samples one, by its step and its number.
-        ``draws`` are the edges of all batches, if they are around edges.
+        ``draws`` are the edges of all batches, or the places of their seeds where labels belong to
+        seeds.
         """
         self._begun += 1
         if self._links is not None:
@@ -128,8 +130,8 @@ class StaticEpochs:
     def ready(self, begun: int, step: int) -> None:
         """Waits until a batch of the epoch is sampled.
 
-        The edges that it is around, if any, are copied, which no CUDA graph has to do. Rows that
-        were written to after they were read ahead are read again.
+        The edges that it is around, or the labels that belong to its seeds, are copied, which no
+        CUDA graph has to do. Rows that were written to after they were read ahead are read again.
         """
         self._wait(begun, step)
         if self._writes != writes_of(self._external_tables):

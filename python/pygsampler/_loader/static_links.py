@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
     from pygsampler._loader.seed_edges import BatchSeeds, SampledEdges, SeedEdges
 
-__all__ = ["StaticLinks", "epoch_seeds", "most_seeds", "padding_label"]
+__all__ = ["StaticLinks", "copy_rows", "epoch_seeds", "most_seeds", "padding_label"]
 
 # A label that cross_entropy and others ignore.
 _IGNORED = -100
@@ -187,7 +187,7 @@ class _LinkBuffers:
         assert self._rows is not None
         for tensor, rows in zip(self._on_device, self._rows, strict=True):
             if tensor is not None and rows is not None:
-                _copy(tensor, rows[step])
+                copy_rows(tensor, rows[step])
 
     def fields(self) -> list[torch.Tensor | None]:
         """Returns the fields of ``LinkBatch`` behind ``minibatch``."""
@@ -217,6 +217,7 @@ def _rest(seeds: int, count: int) -> torch.Tensor:
     return seeds + torch.arange(count) % (padded_rows(seeds) - seeds)
 
 
-def _copy(tensor: torch.Tensor, values: torch.Tensor) -> None:
+def copy_rows(tensor: torch.Tensor, values: torch.Tensor) -> None:
+    """Copies values on the CPU to a tensor, after the work in torch's current stream."""
     # Out of page-locked memory, which torch keeps until the copy is done: nobody waits.
     tensor.copy_(values.pin_memory() if tensor.is_cuda else values, non_blocking=True)
