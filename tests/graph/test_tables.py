@@ -41,6 +41,26 @@ ONE_LINK: dict[str, Any] = {"a": {"key": "k"}, "b": {"links": {"f": "a"}}}
 LINK = ("b", "f", "a")
 
 
+@pytest.fixture(autouse=True, params=["in memory", "out of core"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Runs each test with graphs in memory, and with files that are written with little memory."""
+    if request.param == "in memory":
+        return
+    original = pgs.Graph.from_tables
+    folder = tmp_path / ".out"
+    folder.mkdir()
+
+    def from_tables(*args: Any, **options: Any) -> pgs.Graph:
+        before = sorted(folder.iterdir())
+        try:
+            return original(*args, **options, out=folder / f"{len(before)}.pgs", memory=1)
+        except BaseException:
+            assert sorted(folder.iterdir()) == before
+            raise
+
+    monkeypatch.setattr(pgs.Graph, "from_tables", from_tables)
+
+
 def edges(graph: pgs.Graph, kind: tuple[str, str, str]) -> list[tuple[int, int]]:
     """Source and destination of each edge, by edge id."""
     relation = graph[kind]

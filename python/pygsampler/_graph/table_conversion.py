@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.datetimes import as_numpy_dates
 from pygsampler._arrays.interning import IDS
 from pygsampler._engine.checks import describe
+from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler._graph.converters import HeteroParts
+from pygsampler._graph.table_batches import RowProgress, known_rows
 from pygsampler._graph.table_keys import foreign_key_edges, key_labels, primary_key
-from pygsampler._graph.table_schema import checked_schema, guess_schema, read_schema
+from pygsampler._graph.table_schema import schemas_of
 from pygsampler._graph.table_sources import (
     TableSchema,
     is_date,
@@ -40,46 +43,89 @@ class TableGraph(NamedTuple):
     labels: dict[str, dict[str, Any]]
 
 
-def tables_to_graph(tables: Any, schema: Any, unmatched: Any, name_prefix: str = "") -> TableGraph:
+class MissingValuesError(ValueError):
+    """Missing values in a column that needs all; ``where`` names the column.
+
+    ``text`` has places for how many are missing, and of how many.
+    """
+
+    def __init__(self, where: str, text: str, missing: int, rows: int) -> None:
+        super().__init__(f"{where}: {text.format(missing=missing, rows=rows)}")
+        self.where, self.text = where, text
+
+
+def tables_to_graph(
+    tables: Any, schema: Any, unmatched: Any, name_prefix: str = "", progress: Progress = False
+) -> TableGraph:
     """Returns the parts of the graph of tables, as ``Graph.from_tables`` describes them.
 
     ``name_prefix`` stands before a column in the name of its relation.
     """
-    if unmatched not in _UNMATCHED:
-        raise ValueError(f"unmatched: expected one of {_UNMATCHED}, got {describe(unmatched)}")
-    sources = open_tables(tables)
-    if schema is None:
-        schemas = guess_schema(sources)
-    else:
-        schemas = checked_schema(read_schema(schema), sources)
-    read = {name: read_table(source, name, schemas[name]) for name, source in sources.items()}
-    keys = {name: primary_key(read[name], name, of.key) for name, of in schemas.items() if of.key}
-    edges: dict[EdgeType, tuple[Rows, Rows]] = {}
-    for name, of in schemas.items():
-        for column, target in of.links.items():
+    check_unmatched(unmatched)
+    with progress_callback(progress, "reading tables", "rows") as report:
+        advance = RowProgress(report)
+        sources = open_tables(tables)
+        schemas = schemas_of(schema, sources)
+        kinds = link_types(schemas, name_prefix)
+        if progress:
+            for name, source in sources.items():
+                of = schemas[name]
+                advance.expect(known_rows(source) * (1 + bool(of.key) + len(of.links)))
+        read = {
+            name: read_table(source, name, schemas[name], advance)
+            for name, source in sources.items()
+        }
+        keys = {}
+        for name, of in schemas.items():
+            if of.key:
+                keys[name] = primary_key(read[name], name, of.key)
+                advance(len(read[name]))
+        edges: dict[EdgeType, tuple[Rows, Rows]] = {}
+        for (name, column), (there, back) in kinds.items():
+            target = there[2]
             ends = foreign_key_edges(read[name], name, column, keys[target], target, unmatched)
-            there = name, name_prefix + column, target
-            back = target, _REVERSE + name_prefix + column, name
-            for kind in (there, back):
-                if kind in edges:
-                    raise ValueError(
-                        f"schema[{name!r}]: links[{column!r}]: expected one relation {kind}, got "
-                        "two; rename the column"
-                    )
             edges[there], edges[back] = ends, ends[::-1]
-    if not edges:
-        raise ValueError(
-            "schema: expected a link between two tables at least, got none; "
-            'schema={"orders": {"links": {"customer_id": "customers"}}}'
-        )
+            advance(len(read[name]))
     nodes = {name: table.num_rows for name, table in read.items()}
-    arrays = {name: _node_arrays(read[name], name, of) for name, of in schemas.items()}
+    arrays = {name: node_arrays_of(read[name], name, of) for name, of in schemas.items()}
     labels = {name: key_labels(column) for name, column in keys.items()}
     parts = HeteroParts(edges, nodes, None, {k: v for k, v in arrays.items() if v}, edges)
     return TableGraph(parts, labels)
 
 
-def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
+def check_unmatched(unmatched: Any) -> None:
+    if unmatched not in _UNMATCHED:
+        raise ValueError(f"unmatched: expected one of {_UNMATCHED}, got {describe(unmatched)}")
+
+
+def link_types(
+    schemas: Mapping[str, TableSchema], name_prefix: str = ""
+) -> dict[tuple[str, str], tuple[EdgeType, EdgeType]]:
+    """Returns the edge types of each table and foreign key: from its rows, and back.
+
+    ValueError if there are none, or for two of one name.
+    """
+    found: dict[tuple[str, str], tuple[EdgeType, EdgeType]] = {}
+    for name, of in schemas.items():
+        for column, target in of.links.items():
+            there = name, name_prefix + column, target
+            back = target, _REVERSE + name_prefix + column, name
+            for kind in (there, back):
+                if any(kind in kinds for kinds in found.values()):
+                    raise ValueError(
+                        f"schema[{name!r}]: links[{column!r}]: expected one relation {kind}, got "
+                        "two; rename the column"
+                    )
+            found[name, column] = there, back
+    if not found:
+        raise ValueError(
+            "schema: expected a link between two tables at least, got none; "
+            'schema={"orders": {"links": {"customer_id": "customers"}}}'
+        )
+    return found
+
+
+def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
     """Returns the node arrays of a table: its times, and its columns of numbers and rows."""
     import numpy as np
     import pyarrow as pa
@@ -93,10 +139,11 @@ def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
         if column.null_count:
-            raise ValueError(
-                f"{where}: expected a time of each row, got {column.null_count} missing of "
-                f"{len(column)}; drop those rows, or leave the time out of the schema"
+            text = (
+                "expected a time of each row, got {missing} missing of {rows}; drop those rows, or "
+                "leave the time out of the schema"
             )
+            raise MissingValuesError(where, text, column.null_count, len(column))
         times = as_numpy_dates(column.to_numpy(zero_copy_only=False), where)
         if len(column) and times.dtype.kind not in "Mmiuf":
             raise TypeError(f"{where}: expected dates or numbers, got {column.type}")
@@ -123,6 +170,10 @@ def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
     return found
 
 
+def lengths_error(where: str, lengths: Iterable[int]) -> ValueError:
+    return ValueError(f"{where}: expected rows of one length, got {listed(sorted(lengths)[:5])}")
+
+
 def _column_array(column: Any, where: str) -> Any:
     """Returns a column as an array: numbers, rows of numbers, or dates."""
     import numpy as np
@@ -132,20 +183,18 @@ def _column_array(column: Any, where: str) -> Any:
     kind = column.type
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         if column.null_count:
-            raise ValueError(f"{where}: expected a row for each, got {column.null_count} missing")
+            text = "expected a row for each, got {missing} missing"
+            raise MissingValuesError(where, text, column.null_count, len(column))
         flat = _column_array(column.flatten(), where)
         lengths = pc.unique(pc.list_value_length(column)).to_pylist()
         if len(lengths) > 1:
-            raise ValueError(
-                f"{where}: expected rows of one length, got {listed(sorted(lengths)[:5])}"
-            )
+            raise lengths_error(where, lengths)
         width = lengths[0] if lengths else getattr(kind, "list_size", 0)
         return flat.reshape(len(column), width, *flat.shape[1:])
     if is_date(kind):
         if column.null_count:
-            raise ValueError(
-                f"{where}: expected dates, got {column.null_count} missing; leave it out of columns"
-            )
+            text = "expected dates, got {missing} missing; leave it out of columns"
+            raise MissingValuesError(where, text, column.null_count, len(column))
         return column.to_numpy(zero_copy_only=False)
     if not is_number(kind):
         raise TypeError(

@@ -1,0 +1,146 @@
+"""Tables in batches of rows: read with bounded memory, and streams that are stored to be read again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from pygsampler._graph.table_sources import (
+    TableSchema,
+    errors_at,
+    file_dataset,
+    known_text,
+)
+
+__all__ = ["RowProgress", "read_batches", "store_stream"]
+
+# Rows of a batch, at least and at most.
+_FEWEST, _MOST = 64, 1 << 20
+# Bytes that a value of text or of a list counts for.
+_VARIABLE = 64
+
+
+class RowProgress:
+    """Rows that were read, of those that are expected so far; called with each further part."""
+
+    def __init__(self, report: Callable[[int, int], object]) -> None:
+        self._report = report
+        self._done = self._total = 0
+
+    def expect(self, rows: int) -> None:
+        self._total += rows
+
+    def __call__(self, rows: int) -> None:
+        self._done += rows
+        self._report(self._done, max(self._done, self._total))
+
+
+def known_rows(source: Any) -> int:
+    """Returns the number of rows of a table or dataset; 0 if only reading all of it would tell."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if isinstance(source, pa.Table):
+        return int(source.num_rows)
+    if isinstance(getattr(source, "format", None), (ds.ParquetFileFormat, ds.IpcFileFormat)):
+        return int(source.count_rows())
+    return 0
+
+
+def read_batches(
+    source: Any, name: str, columns: Sequence[str], schema: TableSchema, most: int
+) -> Iterator[tuple[int, Any]]:
+    """Yields Arrow tables of about ``most`` bytes with columns of a source, one at least.
+
+    Before each stands the number of its first row.
+    """
+    import pyarrow as pa
+
+    first = 0
+    rows = min(max(most // _row_bytes(source.schema, columns), _FEWEST), _MOST)
+    if isinstance(source, pa.Table):
+        table = source.select(columns)
+        pieces = (table.slice(at, rows) for at in range(0, max(len(table), 1), rows))
+    else:
+        pieces = _dataset_batches(source, f"tables[{name!r}]", list(columns), rows, most)
+    for piece in pieces:
+        yield first, known_text(source, piece, schema)
+        first += len(piece)
+
+
+def _row_bytes(schema: Any, columns: Sequence[str]) -> int:
+    return sum(_value_bytes(schema.field(name).type) for name in columns)
+
+
+def _value_bytes(kind: Any) -> int:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size * _value_bytes(kind.value_type))
+    try:
+        return max(int(kind.bit_width) // 8, 1)
+    except ValueError:
+        return _VARIABLE
+
+
+def _dataset_batches(
+    source: Any, where: str, columns: list[str], rows: int, most: int
+) -> Iterator[Any]:
+    """The rows of a dataset as tables, of many small files together."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    options: dict[str, Any] = {"batch_size": rows, "batch_readahead": 1, "fragment_readahead": 1}
+    if isinstance(getattr(source, "format", None), ds.ParquetFileFormat):
+        # Else a row group is held as a whole, as the file has it.
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+            use_buffered_stream=True, pre_buffer=False
+        )
+    with errors_at(where):
+        scanner = source.scanner(columns=columns, **options)
+        batches: list[Any] = []
+        count = size = 0
+        full = False
+        for batch in scanner.to_batches():
+            batches.append(batch)
+            count += batch.num_rows
+            size += batch.nbytes
+            if count >= rows or size >= most:
+                yield pa.Table.from_batches(batches, scanner.projected_schema)
+                batches, count, size, full = [], 0, 0, True
+        if count or not full:
+            yield pa.Table.from_batches(batches, scanner.projected_schema)
+
+
+def store_stream(folder: str, tables: Iterable[Any], where: str, progress: RowProgress) -> Any:
+    """Writes the rows of a stream, as Arrow tables, to a new folder; returns their dataset.
+
+    Its columns have the types that all tables have together. A table whose columns are called
+    alike, which is an error of the caller, is returned as it is.
+    """
+    import pyarrow as pa
+
+    os.mkdir(folder)
+    writer = None
+    number = 0
+    try:
+        for table in tables:
+            schema = table.schema
+            if len(set(schema.names)) < len(schema.names):
+                return table
+            # A file has one dictionary for each column.
+            coded = any(pa.types.is_dictionary(kind) for kind in schema.types)
+            if writer is None or coded or schema != written:
+                if writer is not None:
+                    writer.close()
+                path = os.path.join(folder, f"{number:09}.arrow")
+                writer, written = pa.ipc.new_file(path, schema), schema
+                number += 1
+            writer.write_table(table)
+            progress.expect(len(table))
+            progress(len(table))
+    finally:
+        if writer is not None:
+            writer.close()
+    return file_dataset(folder, where)

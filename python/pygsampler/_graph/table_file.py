@@ -1,0 +1,325 @@
+"""Graph files from tables that are larger than memory: read in batches, joined and sorted in files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._arrays.interning import BYTES, IDS, OFFSETS
+from pygsampler._engine.checks import integer
+from pygsampler._engine.memory import free_memory
+from pygsampler._engine.progress import Progress, progress_callback
+from pygsampler._graph import named_arrays as graph_data
+from pygsampler._graph.construction import node_arrays
+from pygsampler._graph.file import as_path, write_hetero_sections
+from pygsampler._graph.file_writer import require_folder
+from pygsampler._graph.schema import check_relations, node_count
+from pygsampler._graph.table_batches import RowProgress, known_rows, read_batches, store_stream
+from pygsampler._graph.table_conversion import (
+    MissingValuesError,
+    check_unmatched,
+    lengths_error,
+    link_types,
+    node_arrays_of,
+)
+from pygsampler._graph.table_edges import (
+    KeyPartitions,
+    Link,
+    Repetitions,
+    Workspace,
+    repetitions,
+    store_relations,
+)
+from pygsampler._graph.table_keys import (
+    SharedType,
+    check_comparable,
+    key_labels,
+    key_values,
+    label_form,
+    refuse_missing_key,
+    refuse_repeated_keys,
+    refuse_rounded,
+    report_unmatched,
+    rounded_key,
+)
+from pygsampler._graph.table_partitions import StoredArray
+from pygsampler._graph.table_schema import schemas_of
+from pygsampler._graph.table_sources import TableSchema, open_tables, wanted_columns
+
+if TYPE_CHECKING:
+    from pygsampler._graph.schema import EdgeType
+
+__all__ = ["write_table_graph"]
+
+
+def write_table_graph(
+    tables: Any, schema: Any, unmatched: Any, out: Any, memory: Any, progress: Progress
+) -> str:
+    """Writes the graph of tables to a file, as ``Graph.from_tables`` describes it; returns its path.
+
+    Keys, edges and columns are held in files of a folder beside ``out``, which goes in the end.
+    """
+    check_unmatched(unmatched)
+    path = as_path(out, "out")
+    most = free_memory() // 2 if memory is None else integer(memory, "memory", 1)
+    require_folder(path)
+    folder, name = os.path.split(os.path.realpath(path))
+    with TemporaryDirectory(".tmp", f".{name[:200]}.", folder) as files:
+        with progress_callback(progress, "reading tables", "rows") as report:
+            rows = RowProgress(report)
+            reader = _TableReader(tables, schema, unmatched, Workspace(files, most, rows), rows)
+            relations = reader.relations()
+        nodes, arrays = reader.nodes, reader.arrays
+        sections = {name: {at: a.section() for at, a in of.items()} for name, of in arrays.items()}
+        write_hetero_sections(path, nodes, relations, sections, progress)
+    return path
+
+
+class _Key(NamedTuple):
+    """A column of keys: its type, rows, bytes, and what would be wrong with it as a primary key.
+
+    ``form`` is that of all keys as labels, ``missing`` the first row without a key, and ``rounded``
+    the largest float that may have been rounded.
+    """
+
+    kind: Any
+    rows: int
+    size: int
+    form: int | None
+    missing: int | None
+    rounded: float | None
+
+
+class _TableReader:
+    """The sections of the graph of tables, read in batches.
+
+    ``nodes`` has the number of rows of each table, and ``arrays`` the arrays of its nodes by the
+    names of their sections.
+    """
+
+    def __init__(
+        self, tables: Any, schema: Any, unmatched: str, work: Workspace, progress: RowProgress
+    ) -> None:
+        self._work, self._unmatched, self._progress = work, unmatched, progress
+        self._keys: dict[str, _Key] = {}
+        # The keys of each table in a type.
+        self._partitions: dict[tuple[str, Any], KeyPartitions] = {}
+        self._sources = open_tables(tables, self._store)
+        self._schemas = schemas_of(schema, self._sources, self._is_unique)
+        self._types = link_types(self._schemas)
+        check_relations(dict.fromkeys(kind for kinds in self._types.values() for kind in kinds))
+        self.nodes: dict[str, int] = dict.fromkeys(self._sources, 0)
+        self.arrays: dict[str, dict[str, StoredArray]] = {name: {} for name in self._sources}
+
+    def relations(self) -> dict[EdgeType, dict[str, Any]]:
+        """Returns the sections of each relation."""
+        for name, of in self._schemas.items():
+            passes = 1 + 2 * bool(of.key) + 2 * len(of.links)
+            self._progress.expect(passes * known_rows(self._sources[name]))
+        labels = {name: self._read_key(name, of.key) for name, of in self._schemas.items() if of.key}
+        links: dict[tuple[str, str], Link] = {}
+        for name in self._schemas:
+            links |= self._read_rows(name)
+        for name, arrays in labels.items():
+            self.arrays[name].update(arrays)
+        found = {}
+        for (name, column), kinds in self._types.items():
+            link = links[name, column]
+            found |= dict(zip(kinds, store_relations(link, self._work), strict=True))
+            self._report(name, column, link)
+        return found
+
+    def _store(self, tables: Any, where: str) -> Any:
+        return store_stream(self._work.path(), tables, where, self._progress)
+
+    def _batches(
+        self, name: str, columns: Sequence[str], schema: TableSchema
+    ) -> Iterator[tuple[int, Any]]:
+        return read_batches(self._sources[name], name, columns, schema, self._work.batch)
+
+    def _key_batches(self, name: str, column: str) -> Iterator[tuple[int, Any]]:
+        """The values of a column of keys, and the number of the first row of each batch."""
+        for first, table in self._batches(name, [column], TableSchema(column)):
+            yield first, key_values(table, column)
+
+    def _examine(self, name: str, column: str) -> _Key:
+        kind = form = missing = rounded = None
+        rows = size = 0
+        comparable = True
+        for first, keys in self._key_batches(name, column):
+            if kind is None:
+                kind = keys.type
+                try:
+                    check_comparable(keys, "")
+                except TypeError:
+                    comparable = False
+            if missing is None and keys.null_count:
+                missing = first + keys.is_null().index(True).as_py()
+            largest = rounded_key(keys)
+            if largest is not None:
+                rounded = max(largest, rounded or 0)
+            if comparable and missing is None:
+                form = max(label_form(keys), form or 0)
+            rows += len(keys)
+            size += keys.nbytes
+            self._work.advance(len(keys))
+        return _Key(kind, rows, size, form if comparable else None, missing, rounded)
+
+    def _is_unique(self, source: Any, name: str, column: str) -> bool:
+        self._progress.expect(2 * known_rows(source))
+        key = self._examine(name, column)
+        refuse_rounded(key.rounded, key.kind, name, column)
+        if key.missing is not None or key.form is None:
+            return False
+        return self._split(name, column, key)[1] is None
+
+    def _split(
+        self, name: str, column: str, key: _Key, labels: dict[str, StoredArray] | None = None
+    ) -> tuple[KeyPartitions, Repetitions | None]:
+        """Returns the keys in partitions, and what is there twice; ``labels`` gets the labels."""
+        import numpy as np
+
+        found = KeyPartitions(self._work.partitions(key.rows, key.size))
+        for first, keys in self._key_batches(name, column):
+            found.add(keys, np.arange(first, first + len(keys)))
+            if labels is not None:
+                self._add_labels(labels, key_labels(keys, key.form))
+            self._work.advance(len(keys))
+        return found, repetitions(found, self._work)
+
+    def _add_labels(self, labels: dict[str, StoredArray], more: dict[str, Any]) -> None:
+        if IDS in more:
+            labels.setdefault(f"{graph_data.NODES}.{IDS}", self._work.array()).add(more[IDS])
+            return
+        starts, text = more[OFFSETS], more[BYTES]
+        if labels:
+            starts = starts[1:] + len(labels[BYTES])
+        labels.setdefault(OFFSETS, self._work.array()).add(starts)
+        labels.setdefault(BYTES, self._work.array()).add(text)
+
+    def _read_key(self, name: str, column: str) -> dict[str, StoredArray]:
+        """Reads the primary key of a table; returns the labels of its nodes."""
+        import pyarrow as pa
+
+        where = f"tables[{name!r}]: {column}"
+        key = self._examine(name, column)
+        refuse_rounded(key.rounded, key.kind, name, column)
+        if key.missing is not None:
+            refuse_missing_key(key.missing, where)
+        check_comparable(pa.array([], key.kind), where)
+        labels: dict[str, StoredArray] = {}
+        split, twice = self._split(name, column, key, labels)
+        if twice is not None:
+            refuse_repeated_keys(twice.key, twice.rows, twice.count, where)
+        self._keys[name], self._partitions[name, key.kind] = key, split
+        self.nodes[name] = node_count(name, key.rows)
+        return labels
+
+    def _keys_in(self, name: str, shared: SharedType) -> KeyPartitions:
+        """Returns the keys of a table in the type in which they are compared."""
+        import numpy as np
+
+        found = self._partitions.get((name, shared.kind))
+        if found is None:
+            key = self._keys[name]
+            found = KeyPartitions(self._work.partitions(key.rows, 2 * key.size))
+            self._progress.expect(key.rows)
+            for first, keys in self._key_batches(name, self._schemas[name].key or ""):
+                found.add(shared.cast(keys), np.arange(first, first + len(keys)))
+                self._work.advance(len(keys))
+            self._partitions[name, shared.kind] = found
+        return found
+
+    def _read_rows(self, name: str) -> dict[tuple[str, str], Link]:
+        """Reads the node arrays of a table, and its foreign keys."""
+        of = self._schemas[name]
+        links = {column: Link(self.nodes[target]) for column, target in of.links.items()}
+        used = {*of.links, of.time, *(of.columns or ())}
+        wanted = wanted_columns(self._sources[name], of)
+        columns = [column for column in wanted if column != of.key or column in used]
+        rows = self.nodes[name]
+        for first, table in self._batches(name, columns, of) if columns else ():
+            self._add_columns(name, first, table)
+            for column, link in links.items():
+                self._add_link(name, column, first, key_values(table, column), link)
+            rows = first + len(table)
+            self._work.advance(len(table))
+        self.nodes[name] = node_count(name, rows)
+        for column, link in links.items():
+            link.rows = rows
+            refuse_rounded(link.rounded, link.kind, name, column)
+        return {(name, column): link for column, link in links.items()}
+
+    def _add_columns(self, name: str, first: int, table: Any) -> None:
+        arrays = self.arrays[name]
+        with self._whole_table(name, first):
+            found = node_arrays_of(table, name, self._schemas[name])
+            named = node_arrays({name: found}, {name: len(table)})[name]
+        for column, array in named.items():
+            rows = array.numpy()
+            stored = arrays.setdefault(f"{graph_data.NODES}.{column}", self._work.array())
+            if stored.dtype is not None:
+                for lengths in zip(stored.shape[1:], rows.shape[1:], strict=True):
+                    if len({*lengths}) > 1:
+                        raise lengths_error(f"tables[{name!r}]: {column}", lengths)
+            stored.add(rows)
+
+    @contextmanager
+    def _whole_table(self, name: str, first: int) -> Iterator[None]:
+        """Errors of a batch, whose first row is given, as errors of the table."""
+        try:
+            yield
+        except MissingValuesError as error:
+            missing = rows = 0
+            column = error.where.removeprefix(f"tables[{name!r}]: ")
+            for _, table in self._batches(name, [column], self._schemas[name]):
+                missing += key_values(table, column).null_count
+                rows += len(table)
+            if not missing:
+                # They are within lists.
+                raise
+            raise MissingValuesError(error.where, error.text, missing, rows) from None
+        except (TypeError, ValueError) as error:
+            row = re.match(re.escape(f"tables[{name!r}]: {self._schemas[name].time}[") + r"(\d+)", str(error))
+            if row is None:
+                raise
+            text = f"{str(error)[: row.start(1)]}{int(row[1]) + first}{str(error)[row.end(1) :]}"
+            raise type(error)(text) from None
+
+    def _add_link(self, name: str, column: str, first: int, values: Any, link: Link) -> None:
+        """Adds the foreign keys of a batch."""
+        import numpy as np
+
+        target = self._schemas[name].links[column]
+        link.kind = values.type
+        largest = rounded_key(values)
+        if largest is not None:
+            link.rounded = max(largest, link.rounded or 0)
+        if values.null_count == len(values):
+            return
+        rows = first + np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+        values = values.drop_null()
+        key = self._keys[target]
+        if not key.rows:
+            link.add_unknown(values, rows)
+        elif link.rounded is None:
+            where = f"tables[{name!r}]: {column}: expected keys of {target!r}"
+            shared = SharedType.of(key.kind, values.type, where)
+            link.add(shared.cast(values), rows, self._keys_in(target, shared), self._work)
+
+    def _report(self, name: str, column: str, link: Link) -> None:
+        """Reports the foreign keys that no row has."""
+        if not link.unknown:
+            return
+        shown = [
+            keys[row - first]
+            for first, keys in self._key_batches(name, column)
+            for row in link.shown
+            if first <= row < first + len(keys)
+        ]
+        where, target = f"tables[{name!r}]: {column}", self._schemas[name].links[column]
+        report_unmatched(shown, link.unknown, link.rows, where, target, self._unmatched)
