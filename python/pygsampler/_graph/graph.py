@@ -377,15 +377,16 @@ class Graph(GraphState):
             files and queries; half of what is free by default.
         progress : bool or callable
             True shows a tqdm bar when it takes more than two seconds; a function is called with
-            the rows read and in all, each time that they are read, and then with the bytes of
-            ``out`` written and in all.
+            the rows done and in all. A row counts each time that it is read, joined or written, and
+            the number in all may grow.
 
         Returns
         -------
         Graph
-            Heterogeneous; with ``out`` mapped as by ``open``. ``ndata[table]`` has the columns, numbers with missing values as
-            float64 with NaN, decimals as float64, lists of equal length as rows. Times are called
-            "time" in each of them, so that ``PGSampler(..., temporal="time")`` samples by them.
+            Heterogeneous; with ``out`` mapped as by ``open``. ``ndata[table]`` has the columns,
+            numbers with missing values as float64 with NaN, decimals as float64, lists of equal
+            length as rows. Times are called "time" in each of them, so that
+            ``PGSampler(..., temporal="time")`` samples by them.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Tables in batches of rows: read with bounded memory, and streams that are stored to be read again."""
+"""Tables in batches of rows, and streams that are stored to be read again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pygsampler._graph.table_sources import (
     known_text,
 )
 
-__all__ = ["RowProgress", "read_batches", "store_stream"]
+__all__ = ["RowProgress", "known_rows", "read_batches", "store_stream"]
 
 # Rows of a batch, at least and at most.
 _FEWEST, _MOST = 64, 1 << 20
@@ -22,7 +22,7 @@ _VARIABLE = 64
 
 
 class RowProgress:
-    """Rows that were read, of those that are expected so far; called with each further part."""
+    """Rows that were read, of as many as are expected so far; called with the number of more."""
 
     def __init__(self, report: Callable[[int, int], object]) -> None:
         self._report = report
@@ -34,6 +34,18 @@ class RowProgress:
     def __call__(self, rows: int) -> None:
         self._done += rows
         self._report(self._done, max(self._done, self._total))
+
+    def share(self, rows: int) -> Callable[[int, int], object]:
+        """Returns a function to call with what is done of work that counts as so many rows."""
+        shown = 0
+
+        def report(done: int, total: int) -> None:
+            nonlocal shown
+            now = rows * done // max(total, 1)
+            self(now - shown)
+            shown = now
+
+        return report
 
 
 def known_rows(source: Any) -> int:
@@ -59,6 +71,7 @@ def read_batches(
 
     first = 0
     rows = min(max(most // _row_bytes(source.schema, columns), _FEWEST), _MOST)
+    pieces: Iterator[Any]
     if isinstance(source, pa.Table):
         table = source.select(columns)
         pieces = (table.slice(at, rows) for at in range(0, max(len(table), 1), rows))
@@ -122,7 +135,7 @@ def store_stream(folder: str, tables: Iterable[Any], where: str, progress: RowPr
     import pyarrow as pa
 
     os.mkdir(folder)
-    writer = None
+    writer = written = None
     number = 0
     try:
         for table in tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyPartitions", "Link", "Workspace", "repetitions", "store_relations"]
 
-# Bytes that a row of fixed width takes while it is joined or sorted, and a key in addition: some
-# arrays of numbers, and Arrow's table of hashes.
-_ROW_BYTES = 64
+# Bytes that a row takes while it is joined or sorted, without its key: some arrays of numbers, and
+# Arrow's table of hashes.
+_ROW_BYTES = 128
 # Partitions at most.
 _MANY = 1 << 12
 # Numbers that are made at a time.
@@ -49,7 +49,7 @@ class Workspace:
     @property
     def batch(self) -> int:
         """Bytes of the rows that are read at a time."""
-        return max(self.memory // 16, 1)
+        return max(self.memory // 32, 1)
 
     def partitions(self, rows: int, key_bytes: int = 0) -> Partitions:
         """Returns partitions for so many rows, each of which can be joined or sorted in memory.
@@ -66,7 +66,7 @@ class Workspace:
 
 
 class KeyPartitions(NamedTuple):
-    """The primary keys of a table in one type, and their rows, in partitions by the keys' hashes."""
+    """The primary keys of a table in one type, and their rows, in partitions by hashes of keys."""
 
     files: Partitions
 
@@ -93,18 +93,17 @@ def _keys_and_rows(table: Any) -> tuple[Any, Rows]:
 
 
 class Repetitions(NamedTuple):
-    """Keys that are there twice: the first of them, two of its rows, and how many there are."""
+    """Keys that are there twice: the first of them, two of its rows, and how many rows repeat."""
 
     key: Any
     rows: tuple[int, int]
-    count: int
+    number: int
 
 
 def repetitions(keys: KeyPartitions, work: Workspace) -> Repetitions | None:
     """Returns the repetitions among the keys of a table; None if there are none."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     first: tuple[int, int, Any] | None = None
     repeated = 0
@@ -115,12 +114,17 @@ def repetitions(keys: KeyPartitions, work: Workspace) -> Repetitions | None:
             values, rows = _keys_and_rows(piece)
             if seen is not None:
                 values, rows = pa.concat_arrays([seen[0], values]), np.concatenate([seen[1], rows])
-            if pc.count_distinct(values).as_py() == len(values):
+            hashes = np.sort(key_hashes(values))
+            if (hashes[1:] != hashes[:-1]).all():
                 seen = values, rows
                 continue
             codes = values.dictionary_encode().indices.to_numpy()
             _, places = np.unique(codes, return_index=True)
             again = np.delete(np.arange(len(codes)), places)
+            if not len(again):
+                # Two keys of one hash.
+                seen = values, rows
+                continue
             repeated += len(again)
             # Codes ascend by the first rows of their keys.
             code = codes[again].min()
@@ -269,15 +273,18 @@ def _sorted_by_target(
             waiting = []
             for piece in pieces():
                 targets, rows, edges = _columns(piece, "target", "row", "edge")
-                inside = (targets >= low + start) & (targets < low + stop)
+                if stop - start < high - low:
+                    inside = (targets >= low + start) & (targets < low + stop)
+                    targets, rows, edges = targets[inside], rows[inside], edges[inside]
                 if stop == start + 1:
                     # One node, which may have more edges than there is room for.
-                    arrays["indices"].add(rows[inside])
-                    arrays["edge_ids"].add(edges[inside])
+                    arrays["indices"].add(rows)
+                    arrays["edge_ids"].add(edges)
                 else:
-                    waiting.append((targets[inside], rows[inside], edges[inside]))
+                    waiting.append((targets, rows, edges))
             if waiting:
-                targets, rows, edges = (np.concatenate(each) for each in zip(*waiting, strict=True))
+                targets, rows, edges = map(_joint, zip(*waiting, strict=True))
+                del waiting
                 order = targets.argsort(kind="stable")
                 arrays["indices"].add(rows[order])
                 arrays["edge_ids"].add(edges[order])
@@ -294,6 +301,12 @@ def _again(files: Partitions, number: int, work: Workspace) -> Callable[[], Any]
         tables = list(files.read(number, 1 << 62))
         return lambda: tables
     return lambda: files.read(number, work.memory // 4)
+
+
+def _joint(arrays: Sequence[Rows]) -> Rows:
+    import numpy as np
+
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _numbers(start: int, stop: int) -> Any:

@@ -1,4 +1,4 @@
-"""Graph files from tables that are larger than memory: read in batches, joined and sorted in files."""
+"""Graph files from tables that are larger than memory."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ __all__ = ["write_table_graph"]
 def write_table_graph(
     tables: Any, schema: Any, unmatched: Any, out: Any, memory: Any, progress: Progress
 ) -> str:
-    """Writes the graph of tables to a file, as ``Graph.from_tables`` describes it; returns its path.
+    """Writes the graph of tables to a file, as ``Graph.from_tables`` describes it.
 
+    Returns the path of the file.
     Keys, edges and columns are held in files of a folder beside ``out``, which goes in the end.
     """
     check_unmatched(unmatched)
@@ -68,14 +69,16 @@ def write_table_graph(
     most = free_memory() // 2 if memory is None else integer(memory, "memory", 1)
     require_folder(path)
     folder, name = os.path.split(os.path.realpath(path))
-    with TemporaryDirectory(".tmp", f".{name[:200]}.", folder) as files:
-        with progress_callback(progress, "reading tables", "rows") as report:
-            rows = RowProgress(report)
-            reader = _TableReader(tables, schema, unmatched, Workspace(files, most, rows), rows)
-            relations = reader.relations()
+    with (
+        TemporaryDirectory(".tmp", f".{name[:200]}.", folder) as files,
+        progress_callback(progress, "reading tables", "rows") as report,
+    ):
+        rows = RowProgress(report)
+        reader = _TableReader(tables, schema, unmatched, Workspace(files, most, rows), rows)
+        relations = reader.relations()
         nodes, arrays = reader.nodes, reader.arrays
         sections = {name: {at: a.section() for at, a in of.items()} for name, of in arrays.items()}
-        write_hetero_sections(path, nodes, relations, sections, progress)
+        write_hetero_sections(path, nodes, relations, sections, rows.share(sum(nodes.values())))
     return path
 
 
@@ -118,15 +121,17 @@ class _TableReader:
     def relations(self) -> dict[EdgeType, dict[str, Any]]:
         """Returns the sections of each relation."""
         for name, of in self._schemas.items():
-            passes = 1 + 2 * bool(of.key) + 2 * len(of.links)
+            passes = 2 + 2 * bool(of.key) + 2 * len(of.links)
             self._progress.expect(passes * known_rows(self._sources[name]))
-        labels = {name: self._read_key(name, of.key) for name, of in self._schemas.items() if of.key}
+        labels = {
+            name: self._read_key(name, of.key) for name, of in self._schemas.items() if of.key
+        }
         links: dict[tuple[str, str], Link] = {}
         for name in self._schemas:
             links |= self._read_rows(name)
         for name, arrays in labels.items():
             self.arrays[name].update(arrays)
-        found = {}
+        found: dict[EdgeType, dict[str, Any]] = {}
         for (name, column), kinds in self._types.items():
             link = links[name, column]
             found |= dict(zip(kinds, store_relations(link, self._work), strict=True))
@@ -214,7 +219,7 @@ class _TableReader:
         labels: dict[str, StoredArray] = {}
         split, twice = self._split(name, column, key, labels)
         if twice is not None:
-            refuse_repeated_keys(twice.key, twice.rows, twice.count, where)
+            refuse_repeated_keys(twice.key, twice.rows, twice.number, where)
         self._keys[name], self._partitions[name, key.kind] = key, split
         self.nodes[name] = node_count(name, key.rows)
         return labels
@@ -284,11 +289,13 @@ class _TableReader:
                 raise
             raise MissingValuesError(error.where, error.text, missing, rows) from None
         except (TypeError, ValueError) as error:
-            row = re.match(re.escape(f"tables[{name!r}]: {self._schemas[name].time}[") + r"(\d+)", str(error))
+            text = str(error)
+            place = re.escape(f"tables[{name!r}]: {self._schemas[name].time}[")
+            row = re.match(rf"{place}(\d+)", text)
             if row is None:
                 raise
-            text = f"{str(error)[: row.start(1)]}{int(row[1]) + first}{str(error)[row.end(1) :]}"
-            raise type(error)(text) from None
+            at = int(row[1]) + first
+            raise type(error)(f"{text[: row.start(1)]}{at}{text[row.end(1) :]}") from None
 
     def _add_link(self, name: str, column: str, first: int, values: Any, link: Link) -> None:
         """Adds the foreign keys of a batch."""

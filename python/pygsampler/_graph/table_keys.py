@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from pygsampler._arrays.interning import IDS, text_arrays
-from pygsampler._graph.table_sources import is_date, plain_column
+from pygsampler._arrays.interning import BYTES, IDS, OFFSETS, text_arrays
+from pygsampler._graph.table_sources import is_date, plain_column, text_buffers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +97,7 @@ def check_comparable(keys: Any, where: str) -> None:
 
 
 def refuse_repeated_keys(key: Any, rows: Sequence[int], repetitions: int, where: str) -> NoReturn:
-    """ValueError for a key, an Arrow scalar, that two rows have, and others that are there twice."""
+    """ValueError for a key, an Arrow scalar, that two rows have, and for the number of others."""
     raise ValueError(
         f"{where}: expected different keys, got {_shown(key)} in rows {rows[0]} and "
         f"{rows[1]}, and {repetitions} repetitions in all"
@@ -252,7 +252,14 @@ def key_labels(keys: Any, form: int | None = None) -> dict[str, Any]:
     form = label_form(keys) if form is None else form
     if form == INTEGERS:
         return {IDS: keys.cast(pa.int64()).to_numpy(zero_copy_only=False)}
-    return text_arrays([each.hex() for each in keys.to_pylist()] if form == DIGITS else _texts(keys))
+    if form == DIGITS:
+        return text_arrays([each.hex() for each in keys.to_pylist()])
+    if _is_uuid(keys.type) or pa.types.is_timestamp(keys.type):
+        return text_arrays(_texts(keys))
+    texts = keys.cast(pa.large_string())
+    # Files may have bytes in columns of text that are no text.
+    texts.validate(full=True)
+    return dict(zip((OFFSETS, BYTES), text_buffers(texts), strict=True))
 
 
 def _texts(keys: Any) -> list[Any]:

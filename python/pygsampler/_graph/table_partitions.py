@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array import Array, as_array
 from pygsampler._graph.file_sections import SectionWriter
+from pygsampler._graph.table_sources import text_buffers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Partitions", "StoredArray", "key_hashes"]
 
 # Bytes of a stored array that are read at a time.
-_PIECE = 16 << 20
+_PIECE = 4 << 20
 # Bytes of a key beyond which it has no more influence on its hash.
 _HASHED = 1 << 12
 # Odd numbers whose bits are those of the golden ratio, and of MurmurHash3's finalizer.
@@ -159,12 +160,13 @@ def key_hashes(keys: Any) -> NDArray[np.uint64]:
         # Most keys of a column have about the same length.
         rows = np.flatnonzero(lengths > place)
         left = np.minimum(lengths[rows] - place, 8)
-        mixed = (hashes[rows] ^ (words[starts[:-1][rows] + place] & masks[left])) * np.uint64(
-            _GOLDEN
-        )
+        mixed = hashes[rows] ^ (words[starts[:-1][rows] + place] & masks[left])
+        mixed *= np.uint64(_GOLDEN)
         hashes[rows] = mixed ^ (mixed >> np.uint64(29))
-    hashes = (hashes ^ (hashes >> np.uint64(33))) * np.uint64(_MIXER)
-    return hashes ^ (hashes >> np.uint64(33))
+    for _ in range(2):
+        hashes ^= hashes >> np.uint64(33)
+        hashes *= np.uint64(_MIXER)
+    return hashes
 
 
 def _key_bytes(keys: Any) -> tuple[Numbers, NDArray[np.uint8]]:
@@ -178,12 +180,8 @@ def _key_bytes(keys: Any) -> tuple[Numbers, NDArray[np.uint8]]:
     elif pa.types.is_floating(kind):
         # Zeros of both signs are alike.
         keys = pa.array(keys.to_numpy(zero_copy_only=False) + 0)
-    offset, count = keys.offset, len(keys)
+    elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return text_buffers(keys)
+    offset, count, width = keys.offset, len(keys), keys.type.bit_width // 8
     data = np.frombuffer(keys.buffers()[-1] or b"", np.uint8)
-    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        if not count:
-            return np.zeros(1, np.int64), data[:0]
-        starts = np.frombuffer(keys.buffers()[1], np.int64)[offset : offset + count + 1]
-        return starts - starts[0], data[starts[0] : starts[-1]]
-    width = keys.type.bit_width // 8
     return np.arange(count + 1) * width, data[offset * width : (offset + count) * width]

@@ -372,6 +372,20 @@ def plain_column(column: Any) -> Any:
     return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 
+def text_buffers(column: Any) -> tuple[Any, Any]:
+    """Returns where each text begins, from 0, and where the last ends, and all texts as bytes.
+
+    The column is of large strings or large binary; both arrays are NumPy's, the latter its own.
+    """
+    import numpy as np
+
+    _, starts, data = column.buffers()
+    if not len(column):
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    places = np.frombuffer(starts, np.int64)[column.offset : column.offset + len(column) + 1]
+    return places - places[0], np.frombuffer(data or b"", np.uint8)[places[0] : places[-1]]
+
+
 def is_number(kind: Any) -> bool:
     import pyarrow as pa
 
