@@ -11,6 +11,7 @@ from pygsampler._graph.table_sources import (
     errors_at,
     file_dataset,
     known_text,
+    mixed_types,
 )
 
 __all__ = ["RowProgress", "known_rows", "read_batches", "store_stream"]
@@ -135,7 +136,7 @@ def store_stream(folder: str, tables: Iterable[Any], where: str, progress: RowPr
     import pyarrow as pa
 
     os.mkdir(folder)
-    writer = written = None
+    writer = written = whole = None
     number = 0
     try:
         for table in tables:
@@ -147,6 +148,11 @@ def store_stream(folder: str, tables: Iterable[Any], where: str, progress: RowPr
             if writer is None or coded or schema != written:
                 if writer is not None:
                     writer.close()
+                try:
+                    both = [schema] if whole is None else [whole, schema]
+                    whole = pa.unify_schemas(both, promote_options="permissive")
+                except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+                    raise mixed_types(where, error) from None
                 path = os.path.join(folder, f"{number:09}.arrow")
                 writer, written = pa.ipc.new_file(path, schema), schema
                 number += 1

@@ -149,7 +149,7 @@ class Link:
         self.rounded: float | None = None
         self.keys: KeyPartitions | None = None
         self.values: Partitions | None = None
-        self.unknown = 0
+        self.unknown = self._count = 0
         self._shown: dict[Any, int] = {}
 
     @property
@@ -161,6 +161,7 @@ class Link:
         if self.values is None:
             self.keys, self.values = keys, Partitions(work.path(), keys.files.count)
         self.values.add(key_partition(values, self.values.count), {"key": values, "row": rows})
+        self._count += len(rows)
 
     def add_unknown(self, values: Any, rows: Rows) -> None:
         """Notes values that no row has, and their rows, which ascend."""
@@ -173,6 +174,7 @@ class Link:
 
     def edges(self, work: Workspace) -> Iterator[tuple[Rows, Rows]]:
         """Yields rows with a key, ascending, and the rows of the other table that have the key."""
+        work.advance(self.rows - self._count)
         if self.keys is None or self.values is None:
             return
         if self.values.count == 1:
@@ -292,6 +294,7 @@ def _sorted_by_target(
         work.advance(int(ends[-1]))
         before += int(ends[-1])
         by_target.remove(number)
+    work.advance(link.rows - before)
     return {name: array.section() for name, array in arrays.items()}
 
 

@@ -273,10 +273,14 @@ def _column(values: Any, where: str) -> Any:
             return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
         return _values(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise TypeError(
-            f"{where}: expected values of one type of Arrow's, got {error}; convert the column, or "
-            "leave it out of the table"
-        ) from None
+        raise mixed_types(where, error) from None
+
+
+def mixed_types(where: str, error: Exception) -> TypeError:
+    return TypeError(
+        f"{where}: expected values of one type of Arrow's, got {error}; convert the column, or "
+        "leave it out of the table"
+    )
 
 
 def _values(values: Any) -> Any:
