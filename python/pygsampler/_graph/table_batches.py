@@ -106,6 +106,8 @@ def _dataset_batches(
     import pyarrow.dataset as ds
 
     options: dict[str, Any] = {"batch_size": rows, "batch_readahead": 1, "fragment_readahead": 1}
+    # Threads would decode up to a gigabyte ahead of a slower reader.
+    options["use_threads"] = False
     if isinstance(getattr(source, "format", None), ds.ParquetFileFormat):
         # Else a row group is held as a whole, as the file has it.
         options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
@@ -121,8 +123,9 @@ def _dataset_batches(
             count += batch.num_rows
             size += batch.nbytes
             if count >= rows or size >= most:
-                yield pa.Table.from_batches(batches, scanner.projected_schema)
+                piece = pa.Table.from_batches(batches, scanner.projected_schema)
                 batches, count, size, full = [], 0, 0, True
+                yield piece
         if count or not full:
             yield pa.Table.from_batches(batches, scanner.projected_schema)
 

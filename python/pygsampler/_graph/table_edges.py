@@ -202,7 +202,7 @@ class Link:
         import pyarrow.compute as pc
 
         known = keys.read(number)
-        for piece in values.read(number, work.memory // 4):
+        for piece in values.read(number, work.memory // 8):
             found_keys, rows = _keys_and_rows(piece)
             kept = rows[:0], rows[:0]
             unknown = np.ones(len(rows), bool)
@@ -303,7 +303,7 @@ def _again(files: Partitions, number: int, work: Workspace) -> Callable[[], Any]
     if files.size(number) <= work.memory // 2:
         tables = list(files.read(number, 1 << 62))
         return lambda: tables
-    return lambda: files.read(number, work.memory // 4)
+    return lambda: files.read(number, work.memory // 8)
 
 
 def _joint(arrays: Sequence[Rows]) -> Rows:

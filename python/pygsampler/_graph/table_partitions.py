@@ -74,15 +74,16 @@ class Partitions:
         if not os.path.exists(path):
             return
         with pa.OSFile(path) as file, pa.ipc.open_stream(file) as reader:
-            batches, size = [], 0
+            batches: list[Any] = []
+            size = 0
             for batch in reader:
                 batches.append(batch)
                 size += batch.nbytes
                 if size >= most:
-                    yield pa.Table.from_batches(batches).combine_chunks()
-                    batches, size = [], 0
+                    yield _one_chunk(batches)
+                    size = 0
             if batches:
-                yield pa.Table.from_batches(batches).combine_chunks()
+                yield _one_chunk(batches)
 
     def size(self, number: int) -> int:
         """Returns the bytes of a file."""
@@ -93,6 +94,15 @@ class Partitions:
         """Removes a file whose rows are no longer needed."""
         if os.path.exists(self._path(number)):
             os.remove(self._path(number))
+
+
+def _one_chunk(batches: list[Any]) -> Any:
+    """Returns a table of batches, which the list then no longer has."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches)
+    batches.clear()
+    return table.combine_chunks()
 
 
 class StoredArray:
