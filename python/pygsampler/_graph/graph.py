@@ -369,8 +369,8 @@ class Graph(GraphState):
             "drop", no edge, and a warning in the log of "pygsampler".
         out : path, optional
             A graph file to write, for tables that are larger than memory: they are read in
-            batches, some columns several times, and keys, edges and arrays are in files of a
-            folder beside it meanwhile. The file is that of ``save``, appears when it is complete,
+            batches, some columns several times, and keys, edges and arrays are in a temporary
+            folder in its folder meanwhile. The file is that of ``save``, appears when it is complete,
             and replaces one of its name then; an error or Ctrl-C leaves what was there before.
         memory : int, optional
             With ``out`` a bound in bytes for rows that are in memory, of those that are read from

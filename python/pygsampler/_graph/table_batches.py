@@ -8,13 +8,13 @@ from typing import Any
 
 from pygsampler._graph.table_sources import (
     TableSchema,
+    blank_to_missing,
     errors_at,
     file_dataset,
-    known_text,
     mixed_types,
 )
 
-__all__ = ["RowProgress", "known_rows", "read_batches", "store_stream"]
+__all__ = ["RowProgress", "count_rows", "read_batches", "store_stream"]
 
 # Rows of a batch, at least and at most.
 _FEWEST, _MOST = 64, 1 << 20
@@ -29,27 +29,27 @@ class RowProgress:
         self._report = report
         self._done = self._total = 0
 
-    def expect(self, rows: int) -> None:
-        self._total += rows
+    def expect(self, more: int) -> None:
+        self._total += more
 
-    def __call__(self, rows: int) -> None:
-        self._done += rows
+    def __call__(self, more: int) -> None:
+        self._done += more
         self._report(self._done, max(self._done, self._total))
 
-    def share(self, rows: int) -> Callable[[int, int], object]:
+    def share(self, size: int) -> Callable[[int, int], object]:
         """Returns a function to call with what is done of work that counts as so many rows."""
         shown = 0
 
         def report(done: int, total: int) -> None:
             nonlocal shown
-            now = rows * done // max(total, 1)
+            now = size * done // max(total, 1)
             self(now - shown)
             shown = now
 
         return report
 
 
-def known_rows(source: Any) -> int:
+def count_rows(source: Any) -> int:
     """Returns the number of rows of a table or dataset; 0 if only reading all of it would tell."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -79,7 +79,7 @@ def read_batches(
     else:
         pieces = _dataset_batches(source, f"tables[{name!r}]", list(columns), rows, most)
     for piece in pieces:
-        yield first, known_text(source, piece, schema)
+        yield first, blank_to_missing(source, piece, schema)
         first += len(piece)
 
 
@@ -99,13 +99,17 @@ def _value_bytes(kind: Any) -> int:
 
 
 def _dataset_batches(
-    source: Any, where: str, columns: list[str], rows: int, most: int
+    source: Any, where: str, columns: list[str], batch_size: int, most: int
 ) -> Iterator[Any]:
     """The rows of a dataset as tables, of many small files together."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    options: dict[str, Any] = {"batch_size": rows, "batch_readahead": 1, "fragment_readahead": 1}
+    options: dict[str, Any] = {
+        "batch_size": batch_size,
+        "batch_readahead": 1,
+        "fragment_readahead": 1,
+    }
     # Threads would decode up to a gigabyte ahead of a slower reader.
     options["use_threads"] = False
     if isinstance(getattr(source, "format", None), ds.ParquetFileFormat):
@@ -122,7 +126,7 @@ def _dataset_batches(
             batches.append(batch)
             count += batch.num_rows
             size += batch.nbytes
-            if count >= rows or size >= most:
+            if count >= batch_size or size >= most:
                 piece = pa.Table.from_batches(batches, scanner.projected_schema)
                 batches, count, size, full = [], 0, 0, True
                 yield piece

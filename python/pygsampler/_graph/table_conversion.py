@@ -10,7 +10,7 @@ from pygsampler._arrays.interning import IDS
 from pygsampler._engine.checks import describe
 from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler._graph.converters import HeteroParts
-from pygsampler._graph.table_batches import RowProgress, known_rows
+from pygsampler._graph.table_batches import RowProgress, count_rows
 from pygsampler._graph.table_keys import foreign_key_edges, key_labels, primary_key
 from pygsampler._graph.table_schema import schemas_of
 from pygsampler._graph.table_sources import (
@@ -49,8 +49,8 @@ class MissingValuesError(ValueError):
     ``text`` has places for how many are missing, and of how many.
     """
 
-    def __init__(self, where: str, text: str, missing: int, rows: int) -> None:
-        super().__init__(f"{where}: {text.format(missing=missing, rows=rows)}")
+    def __init__(self, where: str, text: str, missing: int, total: int) -> None:
+        super().__init__(f"{where}: {text.format(missing=missing, total=total)}")
         self.where, self.text = where, text
 
 
@@ -70,7 +70,7 @@ def tables_to_graph(
         if progress:
             for name, source in sources.items():
                 of = schemas[name]
-                advance.expect(known_rows(source) * (1 + bool(of.key) + len(of.links)))
+                advance.expect(count_rows(source) * (1 + bool(of.key) + len(of.links)))
         read = {
             name: read_table(source, name, schemas[name], advance)
             for name, source in sources.items()
@@ -140,8 +140,8 @@ def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]
             column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
         if column.null_count:
             text = (
-                "expected a time of each row, got {missing} missing of {rows}; drop those rows, or "
-                "leave the time out of the schema"
+                "expected a time of each row, got {missing} missing of {total}; drop those rows, "
+                "or leave the time out of the schema"
             )
             raise MissingValuesError(where, text, column.null_count, len(column))
         times = as_numpy_dates(column.to_numpy(zero_copy_only=False), where)

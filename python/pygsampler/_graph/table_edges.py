@@ -51,12 +51,12 @@ class Workspace:
         """Bytes of the rows that are read at a time."""
         return max(self.memory // 32, 1)
 
-    def partitions(self, rows: int, key_bytes: int = 0) -> Partitions:
+    def partitions(self, count: int, key_bytes: int = 0) -> Partitions:
         """Returns partitions for so many rows, each of which can be joined or sorted in memory.
 
         The keys of all rows have ``key_bytes``.
         """
-        size = rows * _ROW_BYTES + 4 * key_bytes
+        size = count * _ROW_BYTES + 4 * key_bytes
         return Partitions(self.path(), min(max(-(-2 * size // self.memory), 1), _MANY))
 
     @property
@@ -70,8 +70,8 @@ class KeyPartitions(NamedTuple):
 
     files: Partitions
 
-    def add(self, keys: Any, rows: Any) -> None:
-        self.files.add(key_partition(keys, self.files.count), {"key": keys, "row": rows})
+    def add(self, keys: Any, places: Any) -> None:
+        self.files.add(key_partition(keys, self.files.count), {"key": keys, "row": places})
 
     def read(self, number: int) -> tuple[Any, Rows] | None:
         """Returns the keys of a partition, and their rows."""
@@ -156,19 +156,19 @@ class Link:
     def shown(self) -> list[int]:
         return list(self._shown.values())
 
-    def add(self, values: Any, rows: Rows, keys: KeyPartitions, work: Workspace) -> None:
+    def add(self, values: Any, places: Rows, keys: KeyPartitions, work: Workspace) -> None:
         """Adds foreign keys, in the type of ``keys``, and their rows."""
         if self.values is None:
             self.keys, self.values = keys, Partitions(work.path(), keys.files.count)
-        self.values.add(key_partition(values, self.values.count), {"key": values, "row": rows})
-        self._count += len(rows)
+        self.values.add(key_partition(values, self.values.count), {"key": values, "row": places})
+        self._count += len(places)
 
-    def add_unknown(self, values: Any, rows: Rows) -> None:
+    def add_unknown(self, values: Any, places: Rows) -> None:
         """Notes values that no row has, and their rows, which ascend."""
         self.unknown += len(values)
         for value in values.unique()[:SHOWN]:
             place = values.index(value).as_py()
-            self._shown[value] = min(int(rows[place]), self._shown.get(value, 1 << 62))
+            self._shown[value] = min(int(places[place]), self._shown.get(value, 1 << 62))
         kept = sorted(self._shown.items(), key=lambda each: each[1])[:SHOWN]
         self._shown = dict(kept)
 
@@ -178,12 +178,12 @@ class Link:
         if self.keys is None or self.values is None:
             return
         if self.values.count == 1:
-            yield from self._joined(0, self.keys, self.values, work)
+            yield from self._join(0, self.keys, self.values, work)
             return
         by_row = work.partitions(self.rows)
         width = -(-self.rows // by_row.count)
         for number in range(self.values.count):
-            for rows, targets in self._joined(number, self.keys, self.values, work):
+            for rows, targets in self._join(number, self.keys, self.values, work):
                 by_row.add(rows // width, {"row": rows, "target": targets})
             self.values.remove(number)
         for number in range(by_row.count):
@@ -193,7 +193,7 @@ class Link:
                 yield rows[order], targets[order]
             by_row.remove(number)
 
-    def _joined(
+    def _join(
         self, number: int, keys: KeyPartitions, values: Partitions, work: Workspace
     ) -> Iterator[tuple[Rows, Rows]]:
         """The edges of a partition of the keys."""
@@ -232,14 +232,14 @@ def store_relations(link: Link, work: Workspace) -> tuple[dict[str, Any], dict[s
             continue
         indices.add(targets)
         for start, stop in _blocks(row, int(rows[-1]) + 1):
-            indptr.add(rows.searchsorted(_numbers(start, stop)) + edge)
+            indptr.add(rows.searchsorted(_range(start, stop)) + edge)
         row = int(rows[-1]) + 1
-        ids = _numbers(edge, edge + len(rows))
+        ids = _range(edge, edge + len(rows))
         by_target.add(targets // width, {"target": targets, "row": rows, "edge": ids})
         edge += len(rows)
     for start, stop in _blocks(row, link.rows + 1):
-        indptr.add(_numbers(start, stop) * 0 + edge)
-    ids = (as_array(_numbers(*block), "edge_ids") for block in _blocks(0, edge))
+        indptr.add(_range(start, stop) * 0 + edge)
+    ids = (as_array(_range(*block), "edge_ids") for block in _blocks(0, edge))
     back = {
         "indptr": indptr.section(),
         "indices": indices.section(),
@@ -312,7 +312,7 @@ def _joint(arrays: Sequence[Rows]) -> Rows:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _numbers(start: int, stop: int) -> Any:
+def _range(start: int, stop: int) -> Any:
     import numpy as np
 
     return np.arange(start, stop, dtype=np.int64)

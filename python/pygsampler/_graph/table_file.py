@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import shutil
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +21,7 @@ from pygsampler._graph.construction import node_arrays
 from pygsampler._graph.file import as_path, write_hetero_sections
 from pygsampler._graph.file_writer import require_folder
 from pygsampler._graph.schema import check_relations, node_count
-from pygsampler._graph.table_batches import RowProgress, known_rows, read_batches, store_stream
+from pygsampler._graph.table_batches import RowProgress, count_rows, read_batches, store_stream
 from pygsampler._graph.table_conversion import (
     MissingValuesError,
     check_unmatched,
@@ -39,7 +42,7 @@ from pygsampler._graph.table_keys import (
     check_comparable,
     key_labels,
     key_values,
-    label_form,
+    label_kind,
     refuse_missing_key,
     refuse_repeated_keys,
     refuse_rounded,
@@ -55,6 +58,10 @@ if TYPE_CHECKING:
 
 __all__ = ["write_table_graph"]
 
+# The end of the names of temporary folders, and the seconds after which one without a lock has no
+# process that is about to lock it.
+_END, _ABANDONED = ".tmp", 60
+
 
 def write_table_graph(
     tables: Any, schema: Any, unmatched: Any, out: Any, memory: Any, progress: Progress
@@ -62,15 +69,14 @@ def write_table_graph(
     """Writes the graph of tables to a file, as ``Graph.from_tables`` describes it.
 
     Returns the path of the file.
-    Keys, edges and columns are held in files of a folder beside ``out``, which goes in the end.
+    Keys, edges and columns are held in files of a temporary folder, in the folder of ``out``.
     """
     check_unmatched(unmatched)
     path = as_path(out, "out")
     most = free_memory() // 2 if memory is None else integer(memory, "memory", 1)
     require_folder(path)
-    folder, name = os.path.split(os.path.realpath(path))
     with (
-        TemporaryDirectory(".tmp", f".{name[:200]}.", folder) as files,
+        _temporary_folder(path) as files,
         progress_callback(progress, "reading tables", "rows") as report,
     ):
         rows = RowProgress(report)
@@ -82,17 +88,48 @@ def write_table_graph(
     return path
 
 
-class _Key(NamedTuple):
-    """A column of keys: its type, rows, bytes, and what would be wrong with it as a primary key.
+@contextmanager
+def _temporary_folder(path: str) -> Iterator[str]:
+    """A temporary folder in the folder of a file; folders of killed processes are removed.
 
-    ``form`` is that of all keys as labels, ``missing`` the first row without a key, and ``rounded``
-    the largest float that may have been rounded.
+    It is locked meanwhile. Where the system does not lock folders, those of killed processes stay.
+    """
+    folder, name = os.path.split(os.path.realpath(path))
+    start = f".{os.fsdecode(os.fsencode(name)[:200])}."
+    for other in os.scandir(folder):
+        if other.name.startswith(start) and other.name.endswith(_END) and other.is_dir():
+            with suppress(OSError), _locked(other.path):
+                if time.time() - other.stat().st_mtime > _ABANDONED:
+                    shutil.rmtree(other.path)
+    with TemporaryDirectory(_END, start, folder) as made, ExitStack() as stack:
+        with suppress(OSError):
+            stack.enter_context(_locked(made))
+        yield made
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Holds the lock of a folder; OSError if another process does."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+class _Key(NamedTuple):
+    """A column of keys: its type, rows and bytes, and errors that it has as a primary key.
+
+    ``labels`` is the kind of the labels of all rows, None for keys that cannot be compared.
+    ``missing`` is the first row without a key, and ``rounded`` the largest float that may have been
+    rounded.
     """
 
     kind: Any
     rows: int
     size: int
-    form: int | None
+    labels: int | None
     missing: int | None
     rounded: float | None
 
@@ -122,7 +159,7 @@ class _TableReader:
         """Returns the sections of each relation."""
         for name, of in self._schemas.items():
             passes = 2 + 2 * bool(of.key) + 2 * len(of.links)
-            self._progress.expect(passes * known_rows(self._sources[name]))
+            self._progress.expect(passes * count_rows(self._sources[name]))
         labels = {
             name: self._read_key(name, of.key) for name, of in self._schemas.items() if of.key
         }
@@ -152,7 +189,7 @@ class _TableReader:
             yield first, key_values(table, column)
 
     def _examine(self, name: str, column: str) -> _Key:
-        kind = form = missing = rounded = None
+        kind = labels = missing = rounded = None
         rows = size = 0
         comparable = True
         for first, keys in self._key_batches(name, column):
@@ -168,17 +205,17 @@ class _TableReader:
             if largest is not None:
                 rounded = max(largest, rounded or 0)
             if comparable and missing is None:
-                form = max(label_form(keys), form or 0)
+                labels = max(label_kind(keys), labels or 0)
             rows += len(keys)
             size += keys.nbytes
             self._work.advance(len(keys))
-        return _Key(kind, rows, size, form if comparable else None, missing, rounded)
+        return _Key(kind, rows, size, labels if comparable else None, missing, rounded)
 
     def _is_unique(self, source: Any, name: str, column: str) -> bool:
-        self._progress.expect(2 * known_rows(source))
+        self._progress.expect(2 * count_rows(source))
         key = self._examine(name, column)
         refuse_rounded(key.rounded, key.kind, name, column)
-        if key.missing is not None or key.form is None:
+        if key.missing is not None or key.labels is None:
             return False
         return self._split(name, column, key)[1] is None
 
@@ -192,7 +229,7 @@ class _TableReader:
         for first, keys in self._key_batches(name, column):
             found.add(keys, np.arange(first, first + len(keys)))
             if labels is not None:
-                self._add_labels(labels, key_labels(keys, key.form))
+                self._add_labels(labels, key_labels(keys, key.labels))
             self._work.advance(len(keys))
         return found, repetitions(found, self._work)
 
@@ -261,7 +298,7 @@ class _TableReader:
 
     def _add_columns(self, name: str, first: int, table: Any) -> None:
         arrays = self.arrays[name]
-        with self._whole_table(name, first):
+        with self._errors_of_table(name, first):
             found = node_arrays_of(table, name, self._schemas[name])
             named = node_arrays({name: found}, {name: len(table)})[name]
         for column, array in named.items():
@@ -274,8 +311,8 @@ class _TableReader:
             stored.add(rows)
 
     @contextmanager
-    def _whole_table(self, name: str, first: int) -> Iterator[None]:
-        """Errors of a batch, whose first row is given, as errors of the table."""
+    def _errors_of_table(self, name: str, first: int) -> Iterator[None]:
+        """Errors of a batch, which begins with row ``first``, as errors of the table."""
         try:
             yield
         except MissingValuesError as error:
@@ -315,7 +352,7 @@ class _TableReader:
             link.add_unknown(values, rows)
         elif link.rounded is None:
             where = f"tables[{name!r}]: {column}: expected keys of {target!r}"
-            shared = SharedType.of(key.kind, values.type, where)
+            shared = SharedType.between(key.kind, values.type, where)
             link.add(shared.cast(values), rows, self._keys_in(target, shared), self._work)
 
     def _report(self, name: str, column: str, link: Link) -> None:

@@ -81,8 +81,8 @@ def primary_key(table: Any, name: str, key: str) -> Any:
     return column
 
 
-def refuse_missing_key(row: int, where: str) -> NoReturn:
-    raise ValueError(f"{where}[{row}]: expected a key of each row, got a missing value")
+def refuse_missing_key(place: int, where: str) -> NoReturn:
+    raise ValueError(f"{where}[{place}]: expected a key of each row, got a missing value")
 
 
 def check_comparable(keys: Any, where: str) -> None:
@@ -96,11 +96,11 @@ def check_comparable(keys: Any, where: str) -> None:
         raise TypeError(f"{where}: expected keys that can be compared, got {keys.type}") from None
 
 
-def refuse_repeated_keys(key: Any, rows: Sequence[int], repetitions: int, where: str) -> NoReturn:
+def refuse_repeated_keys(key: Any, places: Sequence[int], repetitions: int, where: str) -> NoReturn:
     """ValueError for a key, an Arrow scalar, that two rows have, and for the number of others."""
     raise ValueError(
-        f"{where}: expected different keys, got {_shown(key)} in rows {rows[0]} and "
-        f"{rows[1]}, and {repetitions} repetitions in all"
+        f"{where}: expected different keys, got {_shown(key)} in rows {places[0]} and "
+        f"{places[1]}, and {repetitions} repetitions in all"
     )
 
 
@@ -126,10 +126,10 @@ def foreign_key_edges(
 
 
 def report_unmatched(
-    keys: Iterable[Any], count: int, rows: int, where: str, target: str, unmatched: str
+    keys: Iterable[Any], count: int, total: int, where: str, target: str, unmatched: str
 ) -> None:
     """An error, or a warning in the log, for foreign keys that no row has; it shows ``keys``."""
-    text = f"{count} of {rows} rows with keys that no row has, such as "
+    text = f"{count} of {total} rows with keys that no row has, such as "
     text += ", ".join(map(_shown, keys))
     if unmatched == "error":
         raise ValueError(
@@ -146,7 +146,7 @@ def _in_one_type(keys: Any, values: Any, where: str) -> tuple[Any, Any]:
         return keys, pa.nulls(len(values), keys.type)
     if not len(keys):
         return pa.nulls(0, values.type), values
-    shared = SharedType.of(keys.type, values.type, where)
+    shared = SharedType.between(keys.type, values.type, where)
     return shared.cast(keys), shared.cast(values)
 
 
@@ -160,7 +160,7 @@ class SharedType(NamedTuple):
     wrong: str
 
     @classmethod
-    def of(cls, keys: Any, foreign: Any, where: str) -> SharedType:
+    def between(cls, keys: Any, foreign: Any, where: str) -> SharedType:
         """Returns the type of two types of Arrow; TypeError for types of two sorts."""
         wrong = f"{where}, {keys}, got {foreign}"
         kind = _common_type(keys, foreign)
@@ -220,13 +220,13 @@ def _is_uuid(kind: Any) -> bool:
     return bool(pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16)
 
 
-# Forms of labels: integers, text, and bytes that are no text as their digits. One form is that of
-# all keys of a table: the largest.
+# Kinds of labels: integers, text, and bytes that are no text as their digits. The labels of a table
+# have one kind: the largest of those of its keys.
 INTEGERS, TEXT, DIGITS = range(3)
 
 
-def label_form(keys: Any) -> int:
-    """Returns the smallest form of labels that has all of some keys."""
+def label_kind(keys: Any) -> int:
+    """Returns the smallest kind of labels that has all of these keys."""
     import pyarrow as pa
 
     if pa.types.is_integer(keys.type) or getattr(keys.type, "scale", None) == 0:
@@ -245,14 +245,14 @@ def label_form(keys: Any) -> int:
     return TEXT
 
 
-def key_labels(keys: Any, form: int | None = None) -> dict[str, Any]:
-    """The keys as labels of nodes, in the form of all keys of their table, by default of these."""
+def key_labels(keys: Any, kind: int | None = None) -> dict[str, Any]:
+    """The keys as labels of nodes, of the kind of all keys of their table, by default of these."""
     import pyarrow as pa
 
-    form = label_form(keys) if form is None else form
-    if form == INTEGERS:
+    kind = label_kind(keys) if kind is None else kind
+    if kind == INTEGERS:
         return {IDS: keys.cast(pa.int64()).to_numpy(zero_copy_only=False)}
-    if form == DIGITS:
+    if kind == DIGITS:
         return text_arrays([each.hex() for each in keys.to_pylist()])
     if _is_uuid(keys.type) or pa.types.is_timestamp(keys.type):
         return text_arrays(_texts(keys))

@@ -37,19 +37,19 @@ class Partitions:
         os.mkdir(folder)
         self.folder, self.count = folder, count
 
-    def add(self, numbers: Numbers, columns: dict[str, Any]) -> None:
-        """Adds rows; each has the number of its file, from 0."""
+    def add(self, files: Numbers, columns: dict[str, Any]) -> None:
+        """Adds rows; ``files`` has the number of the file of each, from 0."""
         import numpy as np
         import pyarrow as pa
 
-        if not len(numbers):
+        if not len(files):
             return
         batch = pa.RecordBatch.from_pydict(columns)
         if self.count == 1:
             self._write(0, batch)
             return
         # NumPy sorts 16 bits by their digits.
-        numbers = numbers.astype(np.uint16)
+        numbers = files.astype(np.uint16)
         order = np.argsort(numbers, kind="stable")
         batch = batch.take(pa.array(order))
         bounds = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=self.count))])
@@ -121,11 +121,11 @@ class StoredArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def add(self, rows: Any) -> None:
+    def add(self, values: Any) -> None:
         """Adds rows of an array, whose further dimensions are those of the first rows."""
         import numpy as np
 
-        rows = np.ascontiguousarray(rows)
+        rows = np.ascontiguousarray(values)
         if self.dtype is None:
             self.dtype, self.shape = rows.dtype.name, (0, *rows.shape[1:])
         elif self.dtype != rows.dtype.name:

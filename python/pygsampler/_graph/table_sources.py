@@ -51,7 +51,7 @@ class TableSchema(NamedTuple):
 def open_tables(tables: Any, store: Store | None = None) -> dict[str, Any]:
     """Returns tables of Arrow and datasets of files, by name.
 
-    Streams, such as the rows of a query, are read into tables, or given to ``store``.
+    Streams, such as the rows of a query, are read into tables, or stored by ``store``.
     """
     if not isinstance(tables, Mapping) or not tables:
         raise TypeError(f"tables: expected a mapping of names to tables, got {describe(tables)}")
@@ -253,8 +253,8 @@ def _fetched(cursor: Any, names: list[str], where: str) -> Iterator[Any]:
         first = False
 
 
-def _table_of_rows(names: list[str], rows: list[Any], where: str) -> Any:
-    rows = [row.values() if isinstance(row, Mapping) else row for row in rows]
+def _table_of_rows(names: list[str], fetched: list[Any], where: str) -> Any:
+    rows = [row.values() if isinstance(row, Mapping) else row for row in fetched]
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return _table(zip(names, map(list, columns), strict=True), where)
 
@@ -319,7 +319,7 @@ def wanted_columns(source: Any, schema: TableSchema) -> list[str]:
 
 
 def read_table(
-    source: Any, name: str, schema: TableSchema, advance: Advance = lambda rows: None
+    source: Any, name: str, schema: TableSchema, advance: Advance = lambda count: None
 ) -> Any:
     """Returns a table with the columns that the schema names, or all of numbers too."""
     import pyarrow as pa
@@ -335,10 +335,10 @@ def read_table(
             batches.append(batch)
             advance(batch.num_rows)
         table = pa.Table.from_batches(batches, scanner.projected_schema)
-    return known_text(source, table, schema)
+    return blank_to_missing(source, table, schema)
 
 
-def known_text(source: Any, table: Any, schema: TableSchema) -> Any:
+def blank_to_missing(source: Any, table: Any, schema: TableSchema) -> Any:
     """Returns rows of a source, in whose keys text that is empty is missing if it is of CSV."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -44,8 +44,9 @@ def command(
     Each file of FOLDER is a table (Parquet, Arrow or CSV), called as the file is without its
     suffix, and so is each folder in it, whose files are one table. Without --out the schema is
     printed, as YAML, for editing: which columns are keys, link to other tables, and have times.
-    The tables may be larger than memory: half of what is free is used, and files in a folder beside
-    OUT. It is there as a whole or not at all: an error or Ctrl-C leaves what was there before.
+    The tables may be larger than memory: half of what is free is used, and a temporary folder in
+    the folder of OUT. OUT is there as a whole or not at all: an error or Ctrl-C leaves what was
+    there before.
     Graph.from_tables does the same in Python.
     """
     from pygsampler._cli import output
