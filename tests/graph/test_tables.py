@@ -53,7 +53,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pat
     def from_tables(*args: Any, **options: Any) -> pgs.Graph:
         before = sorted(folder.iterdir())
         try:
-            return original(*args, **options, out=folder / f"{len(before)}.pgs", memory=1)
+            return original(*args, **options, out=folder / f"{len(before)}.pgs", memory=1 << 16)
         except BaseException:
             assert sorted(folder.iterdir()) == before
             raise

@@ -370,8 +370,8 @@ class Graph(GraphState):
         out : path, optional
             A graph file to write, for tables that are larger than memory: they are read in
             batches, some columns several times, and keys, edges and arrays are in a temporary
-            folder in its folder meanwhile. The file is that of ``save``, appears when it is complete,
-            and replaces one of its name then; an error or Ctrl-C leaves what was there before.
+            folder in its folder meanwhile. The file is that of ``save``, appears when it is
+            complete, and replaces one of its name then; an error or Ctrl-C leaves what was there.
         memory : int, optional
             With ``out`` a bound in bytes for rows that are in memory, of those that are read from
             files and queries; half of what is free by default.

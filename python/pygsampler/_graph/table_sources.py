@@ -347,9 +347,13 @@ def blank_to_missing(source: Any, table: Any, schema: TableSchema) -> Any:
     if isinstance(getattr(source, "format", None), ds.CsvFileFormat):
         for place, field in enumerate(table.schema):
             if pa.types.is_string(field.type) and field.name in (schema.key, *schema.links):
-                # Text that is missing there is empty.
-                empty = pc.equal(table[place], "")
-                known = pc.if_else(empty, pa.scalar(None, field.type), table[place])
+                # Text that is missing there is empty. Arrow 17 is wrong about slices in if_else.
+                missing = pa.scalar(None, field.type)
+                chunks = [
+                    pc.replace_with_mask(chunk, pc.equal(chunk, ""), missing)
+                    for chunk in table[place].chunks
+                ]
+                known = pa.chunked_array(chunks, field.type)
                 table = table.set_column(place, field.name, known)
     return table
 
@@ -370,7 +374,8 @@ def plain_column(column: Any) -> Any:
         # Before pieces become one: that may be more than the other types have room for.
         column = column.cast(kind)
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+        if column.num_chunks > 1:
+            column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     return column.storage if isinstance(column, pa.ExtensionArray) else column
