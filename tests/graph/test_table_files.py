@@ -275,6 +275,25 @@ def test_tables_without_rows_or_links(tmp_path: Path) -> None:
     assert found == want
 
 
+def test_edges_of_few_targets_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first targets have most edges, so that their ranges are split again."""
+    random = np.random.default_rng(5)
+    chosen = np.minimum(random.integers(0, 90, 4000), random.integers(0, 5000, 4000))
+    chosen[random.random(4000) < 0.3] = 7
+    tables = {"a": {"k": np.arange(9000)}, "b": {"f": chosen}}
+    widths = []
+    original = table_edges._TargetOrder.add
+
+    def add(self: Any, files: Any, width: int, *limits: int) -> None:
+        widths.append(width)
+        original(self, files, width, *limits)
+
+    monkeypatch.setattr(table_edges._TargetOrder, "add", add)
+    want, found = both(tmp_path, lambda: tables, ONE_LINK, 1 << 15)
+    assert found == want
+    assert widths[0] > 100 and len(widths) > 5 and min(widths) == 1
+
+
 def test_keys_of_one_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All keys are in one partition, and only looking at them tells them apart."""
     monkeypatch.setattr(
@@ -435,7 +454,7 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, out: bool) -> None:
         except KeyboardInterrupt:
             assert list(path.parent.iterdir()) == [path]
             assert path.read_bytes() == b"before"
-            moment += 5
+            moment += 1 + moment // 3
         else:
             break
     assert moment > 20

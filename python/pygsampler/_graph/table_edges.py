@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -225,8 +225,7 @@ def store_relations(link: Link, work: Workspace) -> tuple[dict[str, Any], dict[s
     indptr, indices = work.array("int64"), work.array("int64")
     by_target = work.partitions(link.rows)
     width = max(-(-link.targets // by_target.count), 1)
-    edge = 0
-    row = 0
+    edge = row = 0
     for rows, targets in link.edges(work):
         if not len(rows):
             continue
@@ -245,71 +244,63 @@ def store_relations(link: Link, work: Workspace) -> tuple[dict[str, Any], dict[s
         "indices": indices.section(),
         "edge_ids": SectionWriter(ids, "int64", (edge,)),
     }
-    return _sorted_by_target(link, by_target, width, work), back
+    there = _TargetOrder(work)
+    there.add(by_target, width, 0, link.targets)
+    work.advance(link.rows - there.edges)
+    return there.sections(), back
 
 
-def _sorted_by_target(
-    link: Link, by_target: Partitions, width: int, work: Workspace
-) -> dict[str, SectionWriter]:
-    """The edges of each range of targets, in the order of the edges."""
-    import numpy as np
+class _TargetOrder:
+    """The edges of a relation in the order of their targets, and of their numbers for each."""
 
-    arrays = {name: work.array("int64") for name in ("indptr", "indices", "edge_ids")}
-    arrays["indptr"].add(np.zeros(1, np.int64))
-    before = 0
-    for number in range(by_target.count):
-        low = number * width
-        high = min(low + width, link.targets)
-        if low >= high:
-            break
-        pieces = _again(by_target, number, work)
-        ends = np.zeros(high - low, np.int64)
-        for piece in pieces():
-            ends += np.bincount(_columns(piece, "target")[0] - low, minlength=high - low)
-        np.cumsum(ends, out=ends)
-        arrays["indptr"].add(ends + before)
-        start = done = 0
-        while start < high - low:
-            stop = int(np.searchsorted(ends, done + work.most_edges, "right"))
-            stop = max(stop, start + 1)
-            waiting = []
-            for piece in pieces():
-                targets, rows, edges = _columns(piece, "target", "row", "edge")
-                if stop - start < high - low:
-                    inside = (targets >= low + start) & (targets < low + stop)
-                    targets, rows, edges = targets[inside], rows[inside], edges[inside]
-                if stop == start + 1:
-                    # One node, which may have more edges than there is room for.
-                    arrays["indices"].add(rows)
-                    arrays["edge_ids"].add(edges)
-                else:
-                    waiting.append((targets, rows, edges))
-            if waiting:
-                targets, rows, edges = map(_joint, zip(*waiting, strict=True))
-                del waiting
-                order = targets.argsort(kind="stable")
-                arrays["indices"].add(rows[order])
-                arrays["edge_ids"].add(edges[order])
-            start, done = stop, int(ends[stop - 1])
-        work.advance(int(ends[-1]))
-        before += int(ends[-1])
-        by_target.remove(number)
-    work.advance(link.rows - before)
-    return {name: array.section() for name, array in arrays.items()}
+    def __init__(self, work: Workspace) -> None:
+        self._work = work
+        self.edges = 0
+        self._indptr, self._indices, self._ids = (work.array("int64") for _ in range(3))
+        self._indptr.add(_range(0, 1))
 
+    def sections(self) -> dict[str, SectionWriter]:
+        arrays = {"indptr": self._indptr, "indices": self._indices, "edge_ids": self._ids}
+        return {name: array.section() for name, array in arrays.items()}
 
-def _again(files: Partitions, number: int, work: Workspace) -> Callable[[], Any]:
-    """Returns a function that gives the rows of a file, which is read anew unless it is small."""
-    if files.size(number) <= work.memory // 2:
-        tables = list(files.read(number, 1 << 62))
-        return lambda: tables
-    return lambda: files.read(number, work.memory // 8)
+    def add(self, files: Partitions, width: int, low: int, high: int) -> None:
+        """Adds the edges of the targets from ``low`` to ``high``, of which a file has ``width``."""
+        for number in range(files.count):
+            start, stop = low + number * width, min(low + (number + 1) * width, high)
+            if start >= stop:
+                break
+            if files.rows[number] > self._work.most_edges and stop - start > 1:
+                # Some targets have more edges than others.
+                parts = self._work.partitions(files.rows[number])
+                narrow = -(-(stop - start) // parts.count)
+                for piece in files.read(number, self._work.memory // 8):
+                    targets, rows, edges = _columns(piece, "target", "row", "edge")
+                    columns = {"target": targets, "row": rows, "edge": edges}
+                    parts.add((targets - start) // narrow, columns)
+                files.remove(number)
+                self.add(parts, narrow, start, stop)
+            else:
+                self._add_file(files, number, start, stop)
+                files.remove(number)
 
-
-def _joint(arrays: Sequence[Rows]) -> Rows:
-    import numpy as np
-
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    def _add_file(self, files: Partitions, number: int, low: int, high: int) -> None:
+        # Those of one target are in order, and there may be more than there is room for.
+        most = self._work.memory // 8 if high == low + 1 else 1 << 62
+        targets = _range(0, 0)
+        before = self.edges
+        for piece in files.read(number, most):
+            targets, rows, edges = _columns(piece, "target", "row", "edge")
+            order = targets.argsort(kind="stable")
+            self._indices.add(rows[order])
+            self._ids.add(edges[order])
+            targets = targets[order]
+            self.edges += len(rows)
+            self._work.advance(len(rows))
+        if high == low + 1:
+            self._indptr.add(_range(self.edges, self.edges + 1))
+            return
+        for block in _blocks(low, high):
+            self._indptr.add(targets.searchsorted(_range(*block), "right") + before)
 
 
 def _range(start: int, stop: int) -> Any:

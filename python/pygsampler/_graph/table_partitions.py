@@ -36,6 +36,8 @@ class Partitions:
     def __init__(self, folder: str, count: int) -> None:
         os.mkdir(folder)
         self.folder, self.count = folder, count
+        # Of each file.
+        self.rows = [0] * count
 
     def add(self, files: Numbers, columns: dict[str, Any]) -> None:
         """Adds rows; ``files`` has the number of the file of each, from 0."""
@@ -62,6 +64,7 @@ class Partitions:
             if not file.tell():
                 file.write(batch.schema.serialize())
             file.write(batch.serialize())
+        self.rows[number] += batch.num_rows
 
     def _path(self, number: int) -> str:
         return os.path.join(self.folder, str(number))
@@ -84,11 +87,6 @@ class Partitions:
                     size = 0
             if batches:
                 yield _one_chunk(batches)
-
-    def size(self, number: int) -> int:
-        """Returns the bytes of a file."""
-        path = self._path(number)
-        return os.path.getsize(path) if os.path.exists(path) else 0
 
     def remove(self, number: int) -> None:
         """Removes a file whose rows are no longer needed."""
