@@ -475,7 +475,8 @@ def test_folders_of_killed_processes_are_removed(
 ) -> None:
     run_python(KILLED, ends_with=-signal.SIGKILL)
     (folder,) = tmp_path.iterdir()
-    (tmp_path / ".out.pgs.note.tmp").write_text("")
+    (tmp_path / ".out.pgs.note.tmp").mkdir()
+    os.utime(tmp_path / ".out.pgs.note.tmp", (0, 0))
     tables = {"a": {"k": [1]}, "b": {"f": [1]}}
     # Its process may be about to lock it.
     pgs.Graph.from_tables(tables, ONE_LINK, out=tmp_path / "out.pgs").close()

@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 
 __all__ = ["write_table_graph"]
 
-# The end of the names of temporary folders, and the seconds after which one without a lock has no
-# process that is about to lock it.
-_END, _ABANDONED = ".tmp", 60
+# The end of the names of temporary folders, the letters before it that tempfile chooses, and the
+# seconds after which a folder without a lock has no process that is about to lock it.
+_END, _RANDOM, _ABANDONED = ".tmp", 8, 60
 
 
 def write_table_graph(
@@ -68,8 +68,8 @@ def write_table_graph(
 ) -> str:
     """Writes the graph of tables to a file, as ``Graph.from_tables`` describes it.
 
-    Returns the path of the file.
-    Keys, edges and columns are held in files of a temporary folder, in the folder of ``out``.
+    Returns the path of the file. Keys, edges and columns are in files of a temporary folder, in the
+    folder of ``out``, meanwhile.
     """
     check_unmatched(unmatched)
     path = as_path(out, "out")
@@ -97,7 +97,8 @@ def _temporary_folder(path: str) -> Iterator[str]:
     folder, name = os.path.split(os.path.realpath(path))
     start = f".{os.fsdecode(os.fsencode(name)[:200])}."
     for other in os.scandir(folder):
-        if other.name.startswith(start) and other.name.endswith(_END) and other.is_dir():
+        own = other.name.startswith(start) and other.name.endswith(_END)
+        if own and len(other.name) == len(start) + _RANDOM + len(_END) and other.is_dir():
             with suppress(OSError), _locked(other.path):
                 if time.time() - other.stat().st_mtime > _ABANDONED:
                     shutil.rmtree(other.path)
