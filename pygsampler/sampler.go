@@ -9,6 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/bsp"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/contexts"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/fused"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hetero"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hgt"
@@ -31,7 +32,7 @@ var families = map[string]plan.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
 	"khop": khop.Parse, "reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
 	"typed": hetero.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse, "labor": labor.Parse,
-	"rows": wholerows.Parse,
+	"rows": wholerows.Parse, "context": contexts.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.

@@ -30,7 +30,7 @@ PAGES = tuple(
             f"docs/guide/{name}.md"
             for name in (
                 *("heterogeneous", "features", "cuda-graphs", "prefetching", "partitioned"),
-                *("shared-graphs", "multi-gpu", "walks"),
+                *("shared-graphs", "multi-gpu", "tables", "walks"),
             )
         ),
         "docs/algorithms/samplers.md",

@@ -28,7 +28,7 @@ import numpy as np
 import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler.samplers import Temporal, layer_wise
-from tests.support import hetero_parity
+from tests.support import context_graphs, hetero_parity
 from tests.support.parity import (
     MODES,
     SWITCHES,
@@ -592,6 +592,42 @@ def times() -> None:
         same(*found, sampler)
 
 
+def contexts() -> None:
+    """Contexts of fixed length, by times of nodes and of edges and without, of several warps."""
+    for times in ("node", "edge", None):
+        for bits in (32, 64):
+            made = context_graphs.ContextGraph(bits, times, types=3)
+            graph = made.graph(f"int{bits}")
+            there = graph.to("cuda")
+            seeds, _, kinds = made.seeds(40)
+            seed_time, _ = made.bounds(kinds)
+            more = {} if times is None else {"seed_time": seed_time}
+            for options in (
+                {"budget": 5},
+                {"budget": 90, "width": None},
+                {"budget": 70, "by": "cell"},
+            ):
+                sampler = samplers.context(time=None if times is None else "t", **options)
+                got, want = (
+                    context_graphs.arrays_of(sampler.sample(g, seeds, **more))
+                    for g in (there, graph)
+                )
+                for name, array in want.items():
+                    assert np.array_equal(got[name], array), (times, bits, options, name)
+    # More lists in a hop than a warp has lanes' groups of.
+    random = np.random.default_rng(4)
+    ends = random.integers(0, 1500, (2, 20_000))
+    graph = pgs.Graph.from_coo(
+        *ends, num_nodes=1500, edge_data={"t": random.integers(0, 99, 20_000)}
+    )
+    sampler = samplers.context(budget=1400, time="t")
+    got, want = (
+        context_graphs.arrays_of(sampler.sample(g, np.arange(6), seed_time=70))
+        for g in (graph.to("cuda"), graph)
+    )
+    assert all(np.array_equal(got[name], array) for name, array in want.items())
+
+
 # What the kernels of each file are called, {a,b} being either. tests/packaging/test_gpu_check.py
 # compares them with the sources, whose macros make most of the names.
 KERNELS = {
@@ -599,6 +635,7 @@ KERNELS = {
     "attention_half": "attention_half_{forward,backward,fold,pieces,scores,scores_back}",
     "bsp": "bsp_{seeds,count,draw,choose,gather,check,number}{32,64}",
     "cache": "cache_{tally,touch,bid,put}",
+    "context": "context{32,64}",
     "dequantize": "dequantize",
     "edge_factors": "edge_factors",
     "expand_coo": "expand_coo",
@@ -663,6 +700,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "statics": lambda: statics("cuda"),
     "statics of found": lambda: statics_of_found("cuda"),
     "statics of types": lambda: statics_of_types("cuda"),
+    "contexts": contexts,
     "walks": walks,
     "negatives": negatives,
 }

@@ -18,7 +18,7 @@ import argparse
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -165,22 +165,31 @@ def measure(
     task, options = sampling.task, sampling.options
     device = torch.device(options.device)
     x, y = task.x.to(device), task.y.to(device)
-    torch.manual_seed(seed)
-    model = Model(x.shape[1], int(y.max()) + 1).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
+
+    def train(model: Model, batches: Iterable[Batch]) -> None:
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
+        for inputs, seeds, hops in batches:
+            loss = functional.cross_entropy(model(hops, x[inputs]), y[seeds])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    def fresh() -> Model:
+        torch.manual_seed(seed)
+        return Model(x.shape[1], int(y.max()) + 1).to(device)
 
     def settle() -> float:
         if device.type == "cuda":
             torch.cuda.synchronize()
         return time.perf_counter()
 
+    # Programs are compiled, and libraries loaded, by a step of an epoch that is not trained on.
+    batches = sampling.batches(algorithm, system, seed, options.epochs)
+    train(fresh(), itertools.islice(batches, 1))
+    model = fresh()
+    epochs = (sampling.batches(algorithm, system, seed, epoch) for epoch in range(options.epochs))
     start = settle()
-    for epoch in range(options.epochs):
-        for inputs, seeds, hops in sampling.batches(algorithm, system, seed, epoch):
-            loss = functional.cross_entropy(model(hops, x[inputs]), y[seeds])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+    train(model, itertools.chain.from_iterable(epochs))
     seconds = settle() - start
     start = settle()
     for _ in sampling.batches(algorithm, system, seed, 0):

@@ -3,7 +3,9 @@
 The graphs have the counts of ogbn-papers100M and of Friendster, each edge of which is there once.
 A row is an algorithm of ``benchmarks.gpu programs`` on a graph that lies on the device or
 page-locked on the host; one batch of each is compared with the CPU engine's before a clock starts.
-``many_us`` is a batch of 64 that are given together: gSampler's super-batch.
+``many_us`` is a batch of 64 that are given together: gSampler's super-batch. Table 9 in kind, which
+takes hardware counters, are ``memory_mb``, what sampling holds beside the graph, and ``busy``, the
+part of the time in which a kernel runs, with one batch and with many to a call.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from typing import Any
 
 import torch
 
+import pygsampler as pgs
+
 from .. import programs
 from ..gpu.graphs import make
 from ..gpu.programs import checked, ours, with_data
 from ..gpu.record import Budget, Record
+from .turbo_training import busy_share
 
 SHAPES = ("papers100m", "friendster")
 
@@ -28,8 +33,16 @@ def measure(shape: str, place: str, at: programs.Setting, graphs: Any, sets: Any
     sampler.sample(there, sets[0][: at.seeds])
     own = [seeds[: at.seeds] for seeds in sets]
     checked(sampler, there, here, own[1])
+    pgs.cuda.trim()
+    graph = pgs.cuda.memory_stats()["used"]
     found = ours(sampler, there, own)
-    return {"shape": shape, "place": place, "setting": at.name, "seeds": at.seeds, **found}
+    held = (pgs.cuda.memory_stats()["reserved"] - graph) / 1e6
+    busy = {
+        "one": busy_share(lambda: (sampler.sample(there, seeds, epoch=2) for seeds in own)),
+        "many": busy_share(lambda: (sampler.sample_many(there, own, epoch=2) for _ in range(4))),
+    }
+    row = {"shape": shape, "place": place, "setting": at.name, "seeds": at.seeds}
+    return {**row, **found, "memory_mb": round(held, 1), "busy": busy}
 
 
 def line(row: dict[str, Any]) -> str:

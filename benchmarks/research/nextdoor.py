@@ -73,9 +73,11 @@ OUTSIDE: dict[str, tuple[Callable[[], Any], int]] = {
 }
 
 
-def prove(samplers: Sequence[Any], graphs: Sequence[pgs.Graph], seeds: Any) -> None:
+def prove(
+    samplers: Sequence[Any], here: pgs.Graph, graphs: Sequence[pgs.Graph], seeds: Any
+) -> None:
     """CheckError unless all samplers give the CPU's samples, on any number of the devices."""
-    here, few = graphs[0].to("cpu"), seeds[:_CHECKED]
+    few = seeds[:_CHECKED]
     want = samplers[0].sample(here, few, epoch=0, batch=0).numpy()
     for sampler in samplers:
         for count in range(1, len(graphs) + 1):
@@ -86,10 +88,12 @@ def prove(samplers: Sequence[Any], graphs: Sequence[pgs.Graph], seeds: Any) -> N
                     raise CheckError(f"{sampler!r}: samples of {count} devices differ")
 
 
-def rounds(ways: dict[str, Callable[[int], Any]]) -> dict[str, dict[str, float]]:
+def rounds(
+    ways: dict[str, Callable[[int], Any]], count: int = _ROUNDS
+) -> dict[str, dict[str, float]]:
     """Microseconds of each way; ways take turns, and the first round does not count."""
     times: dict[str, list[float]] = {way: [] for way in ways}
-    for batch in range(_ROUNDS + 1):
+    for batch in range(count + 1):
         for way in (list(ways), list(reversed(ways)))[batch % 2]:
             begin = time.perf_counter()
             result = ways[way](batch)
@@ -98,10 +102,12 @@ def rounds(ways: dict[str, Callable[[int], Any]]) -> dict[str, dict[str, float]]
     return {way: spread(values[1:], 1) for way, values in times.items()}
 
 
-def on_devices(kind: str, graphs: Sequence[pgs.Graph], seeds: Any) -> dict[str, Any]:
+def on_devices(
+    kind: str, here: pgs.Graph, graphs: Sequence[pgs.Graph], seeds: Any
+) -> dict[str, Any]:
     """A row of figure 10, but for what it is of."""
     sampler = KINDS[kind][0]("sample")
-    prove([sampler], graphs, seeds)
+    prove([sampler], here, graphs, seeds)
     counts = range(1, len(graphs) + 1)
 
     def shares(count: int) -> Callable[[int], Any]:
@@ -114,15 +120,16 @@ def on_devices(kind: str, graphs: Sequence[pgs.Graph], seeds: Any) -> dict[str, 
     one = sampled["1"]["median"]
     return {
         "sampled_us": sampled,
-        "collected_us": rounds({str(count): collected(count) for count in counts}),
+        # Most of it is the copy to the host, which spreads little.
+        "collected_us": rounds({str(count): collected(count) for count in counts}, 2),
         "speedup": {way: round(one / us["median"], 3) for way, us in sampled.items()},
     }
 
 
-def ablation(kind: str, graph: pgs.Graph, seeds: Any) -> dict[str, Any]:
+def ablation(kind: str, here: pgs.Graph, graph: pgs.Graph, seeds: Any) -> dict[str, Any]:
     """A row of what grouping brings, but for what it is of."""
     samplers = {execution: KINDS[kind][0](execution) for execution in EXECUTIONS}
-    prove(list(samplers.values()), [graph], seeds)
+    prove(list(samplers.values()), here, [graph], seeds)
     us = rounds(
         {
             execution: lambda b, sampler=sampler: sampler.sample(graph, seeds, epoch=0, batch=b)
@@ -133,11 +140,13 @@ def ablation(kind: str, graph: pgs.Graph, seeds: Any) -> dict[str, Any]:
     return {"us": us, "ratio": {way: round(sample / of["median"], 3) for way, of in us.items()}}
 
 
-def outside(kind: str, pinned: pgs.Graph, seeds: Any, once: float) -> dict[str, Any]:
+def outside(
+    kind: str, here: pgs.Graph, pinned: pgs.Graph, seeds: Any, once: float
+) -> dict[str, Any]:
     """A row of a graph that stays on the host, of which a copy takes ``once`` microseconds."""
     make_sampler, steps = OUTSIDE[kind]
     sampler = make_sampler()
-    prove([sampler], [pinned], seeds)
+    prove([sampler], here, [pinned], seeds)
     us = rounds({"pinned": lambda b: sampler.sample(pinned, seeds, epoch=0, batch=b)})["pinned"]
     ratio = round(steps * once / us["median"], 3)
     copied = round(steps * once, 1)
@@ -170,7 +179,12 @@ def line(row: dict[str, Any]) -> str:
 
 
 def measure(
-    shape: str, graphs: Sequence[pgs.Graph], samples: int, record: Record, share: Budget
+    shape: str,
+    here: pgs.Graph,
+    graphs: Sequence[pgs.Graph],
+    samples: int,
+    record: Record,
+    share: Budget,
 ) -> None:
     """The rows of a graph that each of several devices has."""
     random = torch.Generator().manual_seed(5)
@@ -188,10 +202,10 @@ def measure(
             elif share.over():
                 record.skip(f"{shape} {what} {kind}")
             elif what == "devices":
-                record.add({**about, **on_devices(kind, graphs, seeds)})
+                record.add({**about, **on_devices(kind, here, graphs, seeds)})
                 print(line(record.rows[-1]), flush=True)
             else:
-                record.add({**about, **ablation(kind, graphs[0], seeds)})
+                record.add({**about, **ablation(kind, here, graphs[0], seeds)})
                 print(line(record.rows[-1]), flush=True)
 
 
@@ -208,7 +222,7 @@ def measure_outside(
                 record.skip(f"{shape} outside {kind} {count}")
                 continue
             about = {"shape": shape, "what": "outside", "kind": kind, "samples": count}
-            record.add({**about, **outside(kind, pinned, seeds[:count], once)})
+            record.add({**about, **outside(kind, here, pinned, seeds[:count], once)})
             print(line(record.rows[-1]), flush=True)
 
 
@@ -224,7 +238,7 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
         random = torch.Generator().manual_seed(3)
         here = here.with_data(edge_data={"w": torch.rand(here.num_edges, generator=random) * 4 + 1})
         graphs = [here.to(f"cuda:{i}") for i in range(pgs.cuda.device_count())]
-        measure(shape, graphs, samples, record, share)
+        measure(shape, here, graphs, samples, record, share)
         del graphs
         gc.collect()
         torch.cuda.empty_cache()

@@ -96,6 +96,24 @@ enum {
   WALK_WORDS = 24,
 };
 
+// CONTEXT_MAGIC is the first word of contexts: "PGSC", and the version.
+#define CONTEXT_MAGIC 9936786243ull
+
+// Words of contexts, behind those that every header begins with.
+enum {
+  CONTEXT_NUM_SEEDS = 8,
+  CONTEXT_PLACES = 9,  // of rows of a context at most
+  CONTEXT_NUM_PLACES = 10,  // of all contexts
+  CONTEXT_NODES = 11,  // [seeds][places]; -1 behind a context's rows, as in all but the last three
+  CONTEXT_TYPES = 12,  // the same: of each row its node type; 0: a homogeneous graph has none
+  CONTEXT_HOPS = 13,  // the same: how many edges a row is from the seed
+  CONTEXT_PARENTS = 14,  // the same: the place of the row that it was reached from; -1 for a seed
+  CONTEXT_MASK = 15,  // the same: whether there is a row
+  CONTEXT_CELLS = 16,  // the same: how many cells a row has, 0 for none; 0: the budget counts rows
+  CONTEXT_LENGTHS = 17,  // [seeds]: rows of each context
+  CONTEXT_WORDS = 24,
+};
+
 // STEP_MAGIC is the first word of samples by steps: "PGSH", and the version.
 #define STEP_MAGIC 9936786248ull
 
@@ -277,6 +295,7 @@ enum {
   TALLY_THREADS = 256,  // of visit_counts.cu, a seed, at most
   TRANSIT_THREADS = 256,  // of transit.cu
   KHOP_THREADS = 256,  // of khop.cu
+  CONTEXT_THREADS = 128,  // of context.cu, a warp a seed
   PROGRAM_THREADS = 512,  // of programs
 };
 

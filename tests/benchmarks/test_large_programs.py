@@ -29,7 +29,12 @@ def ours(sampler, graph, sets):
     spread = {{"median": 3.0, "quartiles": [1.0, 4.0]}}
     return {{"us": spread, "engine_us": spread, "many_us": 2.0}}
 
-with on_emulator(large_programs, ours=ours), mock.patch.object(
+def busy(run):
+    # The profiler of a GPU is no part of the emulator.
+    assert len(list(run())) > 1
+    return 0.5
+
+with on_emulator(large_programs, ours=ours, busy_share=busy), mock.patch.object(
     settings, "SETTINGS", settings.SETTINGS[:2]
 ):
     kept = record.Record("large_programs", Path({out!r}), ["--trial"], "0" * 40)
@@ -46,6 +51,7 @@ def test_on_the_emulator(emulator: Path, tmp_path: Path, monkeypatch: pytest.Mon
     rows = json.loads((tmp_path / "gpu" / "large_programs.json").read_text())["rows"]
     assert [row["place"] for row in rows] == ["device", "device", "pinned", "pinned"]
     assert len({row["setting"] for row in rows}) == 2
+    assert all(row["memory_mb"] > 0 and row["busy"] == {"one": 0.5, "many": 0.5} for row in rows)
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     record: Any = importlib.import_module("figure_tables.record")
     importlib.import_module("figure_tables")

@@ -81,11 +81,11 @@ def test_on_graphs_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
         *pairs, num_nodes=300, edge_data={"w": random.random(2000).astype(np.float32)}
     )
     record: Any = Rows()
-    nextdoor.measure("random", [graph, graph], 100, record, records.Budget(600))
+    nextdoor.measure("random", graph, [graph, graph], 100, record, records.Budget(600))
     check(record.rows, 2)
     assert record.left_out == []
     alone: Any = Rows()
-    nextdoor.measure("random", [graph], 100, alone, records.Budget(600))
+    nextdoor.measure("random", graph, [graph], 100, alone, records.Budget(600))
     assert {row["what"] for row in alone.rows} == {"ablation"}
     assert len(alone.left_out) == len(KINDS) and "needs two GPUs" in alone.left_out[0]
 
@@ -94,7 +94,10 @@ def test_other_samples_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = pgs.Graph.from_coo([1, 2, 3, 4], [0, 0, 0, 0], num_nodes=5)
     with pytest.raises(nextdoor.CheckError, match="differ"):
         nextdoor.prove(
-            [pgs.research.KHop([5], seed=1), pgs.research.KHop([5], seed=2)], [graph], [0] * 20
+            [pgs.research.KHop([5], seed=1), pgs.research.KHop([5], seed=2)],
+            graph,
+            [graph],
+            [0] * 20,
         )
 
 

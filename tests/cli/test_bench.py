@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ def _short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ours_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "_contenders", lambda device: ([[contenders.OneBatch()]], ["so"]))
+    field = [contenders.OneBatch()]
+    monkeypatch.setattr(command, "_contenders", lambda device, against: ([field], ["so"]))
 
 
 @pytest.mark.usefixtures("ours_alone")
@@ -85,7 +87,7 @@ class Losing(contenders.OneBatch):
 def test_lost_edges_end_it(
     refused: Callable[..., str], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "_contenders", lambda device: ([[Losing()]], []))
+    monkeypatch.setattr(command, "_contenders", lambda device, against: ([[Losing()]], []))
     said = refused("bench", file, *FAST)
     assert said.startswith("refused: graph.pgs 50x(4,3): sample: blocks[0]: expected")
 
@@ -129,19 +131,104 @@ def test_pyg_is_compared_by_its_own_contract(
     assert by_pyg[0]["edges_per_batch"] < most["edges_per_batch"]
 
 
-def blocks(graph: Graph, frontier: str) -> tuple[Any, np.ndarray, list[Any]]:
-    csc = importlib.import_module("pygsampler._cli.bench.csc").CscGraph(
-        "g", graph.indptr.numpy(), graph.indices.numpy()
+@pytest.mark.parametrize(
+    ("peer", "module", "package", "remedy"),
+    [
+        ("dgl", "dgl", "DGL", "pip install torch dgl"),
+        ("pyg", "torch_geometric", "PyG", "pip install torch torch_geometric, and pyg-lib from "),
+        ("kumo", "diskgraph", "Kumo Engine", "pip install kumo-engine"),
+    ],
+)
+def test_a_peer_that_is_not_installed_is_an_error_when_named(
+    refused: Callable[..., str],
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    peer: str,
+    module: str,
+    package: str,
+    remedy: str,
+) -> None:
+    partner("torch")
+    monkeypatch.setitem(sys.modules, module, None)
+    said = refused("bench", file, *FAST, "--against", peer)
+    assert said.startswith(
+        f"--against {peer}: expected {package}, which is not installed; {remedy}"
     )
-    session = contenders.OneBatch(frontier=frontier).open(csc, [3, 3], 1)
+    assert f"{package} is not installed" in command._contenders("cpu")[1]
+
+
+def test_a_peer_that_is_unknown_is_a_mistake(refused: Callable[..., str], file: Path) -> None:
+    said = refused("bench", file, "--against", "quiver", ends_with=2)
+    assert "'quiver' is not one of 'dgl', 'pyg', 'kumo'" in said
+
+
+def test_peers_that_are_named_take_part_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    partner("torch")
+    monkeypatch.setattr(command, "_missing", lambda peer: None)
+
+    def names(device: str, *against: str) -> list[list[str]]:
+        return [[one.name for one in field] for field in command._contenders(device, against)[0]]
+
+    kumo = ["kumo", "tables", "sample"]
+    assert names("cpu", "kumo") == [kumo]
+    assert names("cpu", "kumo", "pyg") == [["pyg", "sample", "pyg_adapter"], kumo]
+    # A GPU takes part among ours alone, where DGL is not asked for.
+    assert names("cuda", "kumo") == [["sample", "loader", "sample:cuda", "loader:cuda"], kumo]
+
+
+def test_kumo_engine_is_compared_by_its_own_contract(ask: Callable[..., Any], file: Path) -> None:
+    partner("diskgraph")
+    rows = ask("bench", file, *FAST[:-1], "4,3,5", "--against", "kumo")["rows"]
+    assert [row["contender"] for row in rows] == ["kumo", "tables", "sample"]
+    assert {(row["baseline"], row["frontier"]) for row in rows} == {("kumo", "trees")}
+    # A tree of each seed has edges that trees share.
+    (shared,) = compare.compare(
+        csc_graph(Graph.open(file)),
+        compare.Setting(50, (4, 3, 5)),
+        [contenders.OneBatch(frontier="new")],
+        rounds=3,
+        baseline="sample",
+    )
+    assert all(row["edges_per_batch"] > shared.edges_per_batch for row in rows)
+
+
+def csc_graph(graph: Graph) -> Any:
+    csc = importlib.import_module("pygsampler._cli.bench.csc")
+    return csc.CscGraph("g", graph.indptr.numpy(), graph.indices.numpy())
+
+
+def blocks(graph: Graph, frontier: str) -> tuple[Any, np.ndarray, list[Any]]:
+    csc = csc_graph(graph)
+    contender = contenders.OneBatch(frontier=frontier)
+    if frontier == "trees of tables":
+        contender = importlib.import_module("pygsampler._cli.bench.kumo").TableSampler()
+    session = contender.open(csc, [3, 3], 1)
     seeds = np.arange(40)
     batches: Iterator[Any] = session.run([seeds], 0)
     return csc, seeds, session.views(next(batches))
 
 
-def test_each_contract_refuses_the_other(graph: Graph) -> None:
-    for frontier, other in (("all", "new"), ("new", "all")):
-        csc, seeds, found = blocks(graph, frontier)
-        check.check_batch(csc, [3, 3], seeds, found, "ours", frontier=frontier)
-        with pytest.raises(check.CheckError, match="dst nodes are not the frontier"):
-            check.check_batch(csc, [3, 3], seeds, found, "ours", frontier=other)
+@pytest.mark.parametrize(
+    ("frontier", "other"), [("all", "new"), ("new", "all"), ("new", "trees"), ("trees", "new")]
+)
+def test_each_contract_refuses_the_other(graph: Graph, frontier: str, other: str) -> None:
+    csc, seeds, found = blocks(graph, frontier)
+    check.check_batch(csc, [3, 3], seeds, found, "ours", frontier=frontier)
+    with pytest.raises(check.CheckError, match="dst nodes are not the frontier"):
+        check.check_batch(csc, [3, 3], seeds, found, "ours", frontier=other)
+
+
+@pytest.mark.parametrize("frontier", ["trees", "trees of tables"])
+def test_trees_are_checked_edge_by_edge(graph: Graph, frontier: str) -> None:
+    partner("pyarrow")
+    csc, seeds, found = blocks(graph, frontier)
+    check.check_batch(csc, [3, 3], seeds, found, "ours", frontier="trees")
+    outer, inner = found
+    last = len(inner.eid) - 1
+    for change, said in (
+        ({"eid": inner.eid + csc.num_edges}, "eid: ids outside the graph"),
+        ({"col": np.where(np.arange(last + 1) == last, 0, inner.col)}, "an edge from another"),
+    ):
+        spoilt = check.CheckedBlock(**{**vars(inner), **change})
+        with pytest.raises(check.CheckError, match=said):
+            check.check_batch(csc, [3, 3], seeds, [outer, spoilt], "ours", frontier="trees")

@@ -19,7 +19,11 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Packages that messages and pages name beside those of the extras.
-OTHERS = {"networkx", "nvidia-cuda-runtime-cu12", "ogb", "pandas", "ray", "relbench", "scipy"}
+OTHERS = {
+    "kumo-engine",
+    *("networkx", "nvidia-cuda-runtime-cu12", "ogb", "pandas", "pytorch-frame", "ray", "relbench"),
+    "scipy",
+}
 # The whole rest of the command: words, versions in quotes, options, paths.
 INSTALL = re.compile(r"pip install((?:\s+(?:'[^'\n]+'|\"[^\"\n]+\"|[-.\w/*<>\[\]=,%{}]+))+)")
 

@@ -170,3 +170,19 @@ def test_every_example_is_tested() -> None:
         path.name for path in EXAMPLES.iterdir() if path.is_file() and path.name not in tests
     ]
     assert not missing
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("question", "folder", "at_least"), [("purchases", "shop", 0.6), ("frauds", "bank", 0.9)]
+)
+def test_questions_to_tables_are_answered(
+    tmp_path: Path, question: str, folder: str, at_least: float
+) -> None:
+    for name in ("torch", "pyarrow"):
+        partner(name)
+    run("table_data.py", str(tmp_path))
+    told = run("tables.py", question, str(tmp_path / folder))
+    found = re.search(r"test AUROC: ([\d.]+)", told)
+    assert found is not None
+    assert float(found[1]) > at_least

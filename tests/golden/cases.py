@@ -249,6 +249,25 @@ def labor() -> Iterator[Case]:
             )
 
 
+# ---- contexts --------------------------------------------------------------------------------
+
+
+def contexts() -> Iterator[Case]:
+    for what, name, _, seed, seeds in NEIGHBORS:
+        of = partial(Sampled, graph=name, seeds=seeds, forms=TABLES)
+        plain = partial(samplers.context, budget=50, seed=seed)
+        yield of(f"{what} contexts", plain)
+        yield of(f"{what} contexts by cells", partial(plain, by="cell", cells=3, width=None))
+        if isinstance(seeds, dict):
+            times: Any = {kind: integers(len(ids), 0, 1000) for kind, ids in seeds.items()}
+        else:
+            times = integers(len(seeds), 0, 1000)
+        timed = partial(of, options={"seed_time": times})
+        yield timed(f"{what} contexts by time", partial(plain, time="t", width=7))
+        of_nodes = Temporal("time", inclusive=False, window=600)
+        yield timed(f"{what} contexts by times of nodes", partial(plain, time=of_nodes))
+
+
 # ---- walks, visits, steps --------------------------------------------------------------------
 
 
@@ -513,5 +532,5 @@ def _bandit(method: str) -> Any:
 
 def sampled() -> list[Case]:
     """Returns the cases of this file."""
-    families = (neighbors, temporal, hgt, labor, walks, steps, programs)
+    families = (neighbors, temporal, hgt, labor, contexts, walks, steps, programs)
     return [case for family in families for case in family()]

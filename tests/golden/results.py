@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pygsampler._batch.block import Block
+from pygsampler._batch.contexts import Contexts
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import Subgraph
 from pygsampler.research.step_samples import StepSamples
@@ -25,7 +26,7 @@ SHA256 = 16
 # Names that only results in torch tensors have: the edges once more, as layers of torch take them.
 ONLY_TORCH = ("edge_index", "dst_index")
 # Arrays of integers that are no ids: they have 32 bits in every graph.
-NO_IDS = ("counts", "lengths", "slots")
+NO_IDS = ("cells", "counts", "hops", "lengths", "parents", "slots", "types")
 PYG_ATTRIBUTES = (
     *("n_id", "e_id", "edge_index", "input_id", "batch_size", "batch", "ptr", "root_n_id"),
     *("num_nodes", "num_sampled_nodes", "num_sampled_edges", "output_index", "seed_time"),
@@ -128,6 +129,11 @@ def over_relations(result: Any) -> dict[str, Any]:
         "output_index": nodes(batch.output_index),
         "output_nodes": nodes(batch.output_nodes),
     }
+
+
+def contexts(contexts: Any) -> dict[str, Any]:
+    names = ("batch", "cells", "epoch", "hops", "lengths", "mask", "nodes", "parents", "types")
+    return {name: getattr(contexts, name) for name in names}
 
 
 def walks(walks: Any) -> dict[str, Any]:
@@ -260,6 +266,7 @@ _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Subgraph: subgraph,
     OverRelations: over_relations,
     EdgesOfRelation: edges_of_relation,
+    Contexts: contexts,
     Walks: walks,
     Visits: visits,
     VisitsOfType: visits_of_type,

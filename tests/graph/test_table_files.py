@@ -18,7 +18,14 @@ import pytest
 from partners import partner
 
 import pygsampler as pgs
-from pygsampler._graph import table_edges, table_file, table_partitions, table_sources
+from pygsampler._graph import (
+    table_batches,
+    table_columns,
+    table_edges,
+    table_file,
+    table_partitions,
+    table_sources,
+)
 
 pa = partner("pyarrow")
 pq = partner("pyarrow.parquet")
@@ -329,6 +336,219 @@ def test_hashes_of_long_and_empty_keys() -> None:
     assert zeros[0] == zeros[1]
 
 
+NOTES = ["", None, "plain", "Größe \U0001f40d", "x" * 300]
+COLUMNS = {
+    "color": "category",
+    "code": "category",
+    "shop": "category",
+    "fast": "category",
+    "note": "text",
+    "full": "text",
+    "word": "text",
+    "day": "time",
+    "born": "time",
+    "look": "embedding",
+    "sum": "number",
+}
+
+
+def piece(random: np.random.Generator, first: int, count: int) -> Any:
+    """Rows of a table with columns of all kinds, whose dictionaries differ from other rows'."""
+    names = [f"c{i}" for i in random.permutation(60)[:40]]
+    # Some categories have no row.
+    colors = random.integers(0, 30, count)
+    coded = pa.array(colors, pa.int8(), mask=random.random(count) < 0.2)
+    days = np.datetime64("2025-01-01") + random.integers(0, 99, count)
+    notes = [NOTES[i] for i in random.integers(0, len(NOTES), count)]
+    if not first:
+        # The first rows lack nothing.
+        notes, coded = [note or "" for note in notes], pa.array(colors, pa.int8())
+    shops = random.integers(first, first + 90, count)
+    return pa.table(
+        {
+            "k": pa.array([f"k{i}" for i in range(first, first + count)], pa.string()),
+            "color": pa.DictionaryArray.from_arrays(coded, pa.array(names)),
+            "code": pa.array([f"n{i}" if i % 7 else None for i in shops], pa.string()),
+            "shop": pa.array(shops.astype(float), mask=random.random(count) < 0.1),
+            "fast": pa.array(shops % 2 == 0, mask=random.random(count) < 0.1),
+            "note": pa.array(notes, pa.string()),
+            "full": pa.array([note or "-" for note in notes], pa.string()),
+            "word": pa.array(notes, pa.string()).dictionary_encode(),
+            "day": pa.array(days, pa.date32(), mask=random.random(count) < 0.1 * (first > 0)),
+            "born": days.astype("datetime64[us]"),
+            "look": pa.array(random.random((count, 3)).tolist(), pa.list_(pa.float64())),
+            "sum": pa.array(shops, mask=random.random(count) < 0.1 * (first > 0)),
+        }
+    )
+
+
+def as_chunks(pieces: list[Any], folder: Path) -> Any:
+    return pa.concat_tables(pieces)
+
+
+def batch_of(table: Any) -> Any:
+    """Returns a table of one piece as a batch, also without rows."""
+    columns = [column.chunk(0) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, table.column_names)
+
+
+def as_batches(pieces: list[Any], folder: Path) -> Any:
+    batches = list(map(batch_of, pieces))
+    return pa.RecordBatchReader.from_batches(pieces[0].schema, batches)
+
+
+def as_parquet_files(pieces: list[Any], folder: Path) -> Any:
+    # Dictionaries that are full are written as plain text.
+    options = {"row_group_size": 50, "dictionary_pagesize_limit": 64, "data_page_size": 64}
+    for place, each in enumerate(pieces):
+        pq.write_table(each, folder / f"{place}.parquet", **options if place % 2 else {})
+    return folder
+
+
+def as_arrow_files(pieces: list[Any], folder: Path) -> Any:
+    for place, each in enumerate(pieces):
+        with pa.ipc.new_file(folder / f"{place}.arrow", each.schema) as writer:
+            writer.write_batch(batch_of(each))
+    return folder
+
+
+def as_csv_file(pieces: list[Any], folder: Path) -> Any:
+    from pyarrow import csv
+
+    table = pa.concat_tables(pieces).drop_columns(["look"])
+    for name in ("color", "word"):
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, table[name].cast(pa.string()))
+    csv.write_csv(table, folder / "a.csv")
+    return folder / "a.csv"
+
+
+def as_frame(pieces: list[Any], folder: Path) -> Any:
+    partner("pandas")
+    return pa.concat_tables(pieces).unify_dictionaries().to_pandas()
+
+
+def as_lazy_frame(pieces: list[Any], folder: Path) -> Any:
+    return partner("polars").concat([partner("polars").from_arrow(each) for each in pieces]).lazy()
+
+
+COLUMN_SOURCES = (
+    as_chunks,
+    as_batches,
+    as_parquet_files,
+    as_arrow_files,
+    as_csv_file,
+    as_frame,
+    as_lazy_frame,
+)
+
+
+@pytest.mark.parametrize("memory", [1 << 11, 1 << 16, 1 << 30])
+@pytest.mark.parametrize("source", COLUMN_SOURCES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_columns_of_every_kind(
+    tmp_path: Path,
+    source: Callable[[list[Any], Path], Any],
+    memory: int,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_batches, "_FEWEST", 5)
+    monkeypatch.setattr(table_columns, "_PENDING", 16)
+    random = np.random.default_rng(seed)
+    counts = [0, 61, 1, *random.integers(0, 90, 4).tolist(), 200, 0]
+    firsts = np.cumsum([0, *counts])
+    pieces = [piece(random, *each) for each in zip(firsts.tolist(), counts, strict=False)]
+    kinds = dict(COLUMNS)
+    if source is as_csv_file:
+        del kinds["look"]
+    keys = random.integers(0, sum(counts), 300)
+    schema = {
+        "a": {"key": "k", "time": "born", "columns": {**kinds, "k": "text"}},
+        "b": {"links": {"f": "a"}},
+    }
+    folders = iter((tmp_path / "1", tmp_path / "2"))
+
+    def tables() -> dict[str, Any]:
+        folder = next(folders)
+        folder.mkdir()
+        return {"a": source(pieces, folder), "b": {"f": [f"k{i}" for i in keys.tolist()]}}
+
+    want, found = both(tmp_path, tables, schema, memory)
+    assert found == want
+    with pgs.Graph.open(tmp_path / "out.pgs", verify=True) as graph:
+        columns = graph.columns["a"]
+        rows = pa.concat_tables(pieces)
+        assert {name: column.kind for name, column in columns.items()} == {
+            **kinds,
+            "k": "text",
+        }
+        color, note = columns["color"], columns["note"]
+        assert len(set(color.categories)) == len(color.categories) >= 30
+        if source is as_csv_file:
+            # Text that is missing there is empty.
+            return
+        names = [None if i < 0 else color.categories[i] for i in color.values.tolist()]
+        assert names == rows["color"].to_pylist()
+        assert note.values.to_pylist() == rows["note"].to_pylist()
+        assert np.array_equal(note.missing, rows["note"].is_null().to_numpy())
+
+
+def coded(indices: list[int | None], names: list[str | None]) -> Any:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, pa.int8()), pa.array(names, pa.string())
+    )
+
+
+MANY_NAMES = [[f"{part}{i}" for i in range(100)] for part in "xyz"]
+ODD: dict[str, tuple[list[Any], tuple[str, ...]]] = {
+    "more than int8": (
+        [coded([99, 0, None], names) for names in MANY_NAMES],
+        tuple(name for names in MANY_NAMES for name in names),
+    ),
+    "a name twice": ([coded([0], ["x"]), coded([2, 1, None], ["z", "y", "y"])], ("x", "z", "y")),
+    "one with a name twice": ([coded([2, 0], ["y", "z", "y"]), coded([1], ["y", "z", "y"])], "yz"),
+    "a missing name": ([coded([1, 0], [None, "b"]), coded([0], [None]), coded([0], ["a"])], "ba"),
+    "nothing": ([coded([], [])], ()),
+    "a name twice without rows": ([coded([], ["x", "x"])], ("x",)),
+    "a missing name in a piece without rows": ([coded([0], ["x", "y"]), coded([], [None])], ("x",)),
+    "without rows": (
+        [coded([], ["q", "p"]), coded([1], ["p", "r"]), coded([], ["s"])],
+        ("q", "p", "r", "s"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("source", [as_chunks, as_batches, as_arrow_files])
+def test_dictionaries_that_differ(
+    tmp_path: Path,
+    name: str,
+    source: Callable[[list[Any], Path], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_batches, "_FEWEST", 1)
+    chunks, wanted = ODD[name]
+    pieces = [
+        pa.table({"c": chunk, "f": pa.array([0] * len(chunk), pa.int64())}) for chunk in chunks
+    ]
+    folders = iter((tmp_path / "1", tmp_path / "2"))
+
+    def tables() -> dict[str, Any]:
+        folder = next(folders)
+        folder.mkdir()
+        return {"a": {"k": [0]}, "b": source(pieces, folder)}
+
+    schema = {"a": {"key": "k"}, "b": {"links": {"f": "a"}}}
+    want, found = both(tmp_path, tables, schema, 1)
+    assert found == want
+    with pgs.Graph.open(tmp_path / "out.pgs") as graph:
+        column = graph.columns["b"]["c"]
+        assert column.categories == tuple(wanted)
+        names = [None if i < 0 else column.categories[i] for i in column.values.tolist()]
+    assert names == [each for chunk in chunks for each in chunk.to_pylist()]
+
+
 MANY = 300
 WORDS = [f"w{i}" for i in range(MANY)]
 BAD: dict[str, Any] = {
@@ -351,7 +571,10 @@ BAD: dict[str, Any] = {
     "columns": (
         {
             "a": {"k": [1]},
-            "b": {"f": [1] * MANY, "c": [*[datetime.date(2025, 1, 1)] * 200, *[None] * 100]},
+            "b": {
+                "f": [1] * MANY,
+                "c": [None, *[datetime.date(2025, 1, 1)] * 200, *[datetime.date(3000, 1, 1)] * 99],
+            },
         },
         "c",
     ),
@@ -360,7 +583,16 @@ BAD: dict[str, Any] = {
         {"a": {"k": [1]}, "b": {"f": [1] * MANY, "c": [*[[1]] * 200, *[[1, 2]] * 100]}},
         "c",
     ),
-    "text": ({"a": {"k": [1]}, "b": {"f": [1] * MANY, "c": WORDS}}, "c"),
+    "bytes": ({"a": {"k": [1]}, "b": {"f": [1] * MANY, "c": [b"x"] * MANY}}, "c"),
+    "categories": (
+        {"a": {"k": [1]}, "b": {"f": [1] * MANY, "c": [*range(200), *[0.5] * 100]}},
+        {"c": "category"},
+    ),
+    "structs as categories": (
+        {"a": {"k": [1]}, "b": {"f": [1] * MANY, "c": [{"x": 1}] * MANY}},
+        {"c": "category"},
+    ),
+    "kinds": ({"a": {"k": [1]}, "b": {"f": [1] * MANY, "c": WORDS}}, {"c": "number"}),
     "no links": ({"a": {"k": [1]}}, {"a": {"key": "k"}}),
     "names": (
         {"a": {"k": [1], "up": [1], "rev_up": [1]}},
@@ -377,8 +609,9 @@ def test_mistakes_are_those_of_the_graph_in_memory(tmp_path: Path, name: str, me
         schema = ONE_LINK
     elif schema == "t":
         schema = {**ONE_LINK, "b": {"links": {"f": "a"}, "time": "t"}}
-    elif schema == "c":
-        schema = {**ONE_LINK, "b": {"links": {"f": "a"}, "columns": ["c"]}}
+    elif "c" in schema:
+        columns = ["c"] if schema == "c" else schema
+        schema = {**ONE_LINK, "b": {"links": {"f": "a"}, "columns": columns}}
     errors = []
     for options in ({}, {"out": tmp_path / "out.pgs", "memory": memory}):
         with pytest.raises((TypeError, ValueError)) as raised:
@@ -505,7 +738,15 @@ BOUNDED = """
 
     order = random.permutation(ROWS)
     write("a.parquet", lambda at: {"k": keys(order[at : at + BATCH]), "x": random.random(BATCH)})
-    write("b.parquet", lambda at: {"f": keys(random.integers(0, ROWS, BATCH) ** 2 // ROWS)})
+
+    def links(at):
+        chosen = random.integers(0, ROWS, BATCH) ** 2 // ROWS
+        # Categories of each part begin with other ones.
+        colors = pa.array([f"color {i}" for i in (at + chosen % 700).tolist()])
+        columns = {"f": keys(chosen), "note": keys(at + chosen), "size": keys(chosen % 1000)}
+        return columns | {"color": colors.dictionary_encode()}
+
+    write("b.parquet", links)
 
     def anonymous():
         with open("/proc/self/status") as file:
@@ -517,18 +758,20 @@ BOUNDED = """
         global most
         most = max(most, anonymous())
 
-    schema = {"a": {"key": "k"}, "b": {"links": {"f": "a"}}}
-    small = {"a": {"k": ["x"]}, "b": {"f": ["x"]}}
+    kinds = {"note": "text", "size": "category", "color": "category"}
+    schema = {"a": {"key": "k"}, "b": {"links": {"f": "a"}, "columns": kinds}}
+    small = {"a": {"k": ["x"]}, "b": dict.fromkeys(["f", *kinds], ["x"])}
     pgs.Graph.from_tables(small, schema, out="small.pgs").close()
     before = anonymous()
     tables = {"a": "a.parquet", "b": "b.parquet"}
     graph = pgs.Graph.from_tables(tables, schema, out="out.pgs", memory=16 << 20, progress=look)
     assert graph.num_edges["b", "f", "a"] == ROWS
+    assert len(graph.columns["b"]["color"].categories) > 10_000
     print(most - before)
 """
 
 
 @pytest.mark.once
 def test_memory_is_bounded(run_python: Callable[..., str]) -> None:
-    """The keys take 54 MB in Arrow, twice, and the edges 48; a graph in memory takes 300 MB."""
+    """The keys take 54 MB in Arrow, twice, and the edges 48; the text takes 35 MB."""
     assert int(run_python(BOUNDED)) < 110 << 10

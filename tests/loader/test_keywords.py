@@ -158,7 +158,7 @@ def test_other_values_are_no_truth_values(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [(pgs.PGSampler, 13), (DataLoader, 25), (LinkLoader, 27)]
+    ("kind", "most"), [(pgs.PGSampler, 13), (DataLoader, 26), (LinkLoader, 27)]
 )
 def test_the_number_of_arguments_is_bounded(kind: type, most: int) -> None:
     """An option of one sampler or one mode belongs to that sampler or to ``mode_options``."""

@@ -180,6 +180,126 @@ def test_dates_and_floats() -> None:
         assert len(list(made)) == made.check_no_leakage() == 4
 
 
+def labeled(name: str) -> tuple[pgs.Graph, Any, Any, Any]:
+    """A graph, its seeds, their times, and what makes values of them one of a graph's types."""
+    if name == "plain":
+        return plain("edges")[0], SEEDS, np.full(NODES, 150), lambda values: values
+    graph, _ = typed("edges")
+    seeds = {"paper": SEEDS, "author": np.arange(20)}
+    at = {"paper": np.full(NODES, 150), "author": np.full(20, 150)}
+    return graph, seeds, at, lambda values: {"paper": values}
+
+
+@pytest.mark.parametrize("name", ["plain", "typed"])
+def test_labels_that_are_known_too_soon(name: str) -> None:
+    graph, seeds, at, of_type = labeled(name)
+    labels, known = np.arange(NODES) % 5, np.full(NODES, 151)
+    options: dict[str, Any] = {"batch_size": 16, "shuffle": True, "seed": 1, "seed_time": at}
+    options |= {"labels": of_type(labels), "label_time": of_type(known)}
+    sampler = pgs.PGSampler([4, 4], temporal="t", seed=1)
+    made = DataLoader(graph, seeds, sampler, **options, guard=True)
+    other = DataLoader(graph, seeds, sampler, **options)
+    assert len(list(made)) == other.check_no_leakage() == len(made)
+    known[37] = 150
+    kind = "" if name == "plain" else "paper"
+    text = f"got 150 of the label of node 37 of '{kind}', whose seed has 150; 1 are known by then"
+    for loader in (made, copy.copy(made), pickle.loads(pickle.dumps(made))):
+        with pytest.raises(ValueError, match=f"expected labels that are known after .*{text}"):
+            list(loader)
+    with pytest.raises(ValueError, match=text):
+        other.check_no_leakage()
+    # A node that is no seed has no label in a batch.
+    rest = of_type(np.delete(SEEDS, 37))
+    options["seed_time"] = 150
+    assert len(list(DataLoader(graph, rest, sampler, **options, guard=True))) == 4
+
+
+@pytest.mark.parametrize("name", ["plain", "typed"])
+@pytest.mark.parametrize("place", [0, 3])
+def test_features_that_are_the_labels(name: str, place: int) -> None:
+    """The last column is the label: a batch has it of each of its nodes, and so of its seeds."""
+    graph, seeds, at, of_type = labeled(name)
+    labels = np.arange(NODES) % 5
+    x = np.random.default_rng(0).random((NODES, 4)).astype(np.float32)
+    options: dict[str, Any] = {"batch_size": 16, "seed_time": at, "labels": of_type(labels)}
+    options["features"] = {"x": of_type(x), "z": of_type(x.copy())}
+    sampler = pgs.PGSampler([4, 4], temporal="t", seed=1)
+    later = DataLoader(graph, seeds, sampler, **options)
+    assert later.check_no_leakage() == len(later)
+    DataLoader(graph, seeds, sampler, **options, guard=True)
+    x[:, place] = labels
+    where = "features\\['x'\\]" + ("" if name == "plain" else "\\['paper'\\]")
+    text = f"{where}: expected features that do not tell the labels, got column {place}"
+    with pytest.raises(ValueError, match=text):
+        DataLoader(graph, seeds, sampler, **options, guard=True)
+    with pytest.raises(ValueError, match=f"{text}, which is column 0 of labels at 60 seeds"):
+        later.check_no_leakage()
+    # One seed with another value is enough to be something else.
+    x[11, place] += 1
+    assert later.check_no_leakage() == len(later)
+
+
+def test_labels_that_tell_nothing_or_are_few() -> None:
+    graph, _ = plain("edges")
+    sampler = pgs.PGSampler([4], temporal="t", seed=1)
+    labels = np.arange(NODES, dtype=np.float32)
+    options: dict[str, Any] = {"batch_size": 16, "seed_time": 150, "guard": True}
+    # The same of all, as a constant column is.
+    ones = np.ones(NODES)
+    DataLoader(graph, SEEDS, sampler, **options, labels=ones, features={"x": ones})
+    # Of 31 seeds a column may be equal by chance; NaN is no label.
+    DataLoader(graph, SEEDS[:31], sampler, **options, labels=labels, features={"x": labels})
+    missing = labels.copy()
+    missing[31:] = np.nan
+    DataLoader(graph, SEEDS, sampler, **options, labels=missing, features={"x": labels})
+    missing[31] = 31
+    with pytest.raises(ValueError, match="got column 0, which is column 0 of labels at 32 seeds"):
+        DataLoader(graph, SEEDS, sampler, **options, labels=missing, features={"x": labels})
+    both = np.stack([ones, labels], 1)
+    with pytest.raises(ValueError, match="got column 0, which is column 1 of labels at 60 seeds"):
+        DataLoader(graph, SEEDS, sampler, **options, labels=both, features={"x": labels})
+
+
+def test_labels_of_many_seeds_are_compared_at_some() -> None:
+    count = 10_000
+    times = np.zeros(count, np.int64)
+    graph = pgs.Graph.from_coo(
+        np.arange(count), np.arange(count)[::-1].copy(), num_nodes=count, edge_data={"t": times}
+    )
+    labels = np.repeat(np.arange(2), count // 2)
+    sampler = pgs.PGSampler([2], temporal="t", seed=1)
+    options: dict[str, Any] = {"batch_size": 5000, "seed_time": 5, "guard": True}
+    x = {"x": np.stack([labels, np.arange(count)], 1)}
+    with pytest.raises(ValueError, match="got column 0, which is column 0 of labels at 4096 seeds"):
+        DataLoader(graph, np.arange(count), sampler, **options, labels=labels, features=x)
+    other = {"x": 1 - labels}
+    DataLoader(graph, np.arange(count), sampler, **options, labels=labels, features=other)
+
+
+def test_wrong_times_of_labels() -> None:
+    graph, _ = plain("edges")
+    timed = pgs.PGSampler([4], temporal="t", seed=1)
+    given: Any
+    for sampler, more, text in (
+        (timed, {"label_time": 5}, "label_time: expected None without labels="),
+        ([4], {"label_time": 5, "labels": SEEDS}, "label_time: expected None for a sampler with"),
+        (timed, {"label_time": [5], "labels": SEEDS}, "label_time: expected a time for each of 60"),
+    ):
+        at = {"seed_time": 150} if sampler is timed else {}
+        with pytest.raises(ValueError, match=text):
+            DataLoader(graph, SEEDS, sampler, batch_size=16, **at, **more)
+    hetero, _ = typed("edges")
+    options: dict[str, Any] = {"batch_size": 16, "seed_time": 150, "labels": {"paper": SEEDS}}
+    for given, error, text in (
+        (SEEDS, TypeError, "label_time: expected a mapping of types to times"),
+        ({"author": 5}, ValueError, "label_time: .*'author'"),
+    ):
+        with pytest.raises(error, match=text):
+            DataLoader(hetero, {"paper": SEEDS}, timed, **options, label_time=given)
+    made = DataLoader(hetero, {"paper": SEEDS}, timed, **options, label_time=151)
+    assert made.check_no_leakage() == 4
+
+
 def test_mistakes() -> None:
     graph, _ = plain("edges")
     options: dict[str, Any] = {"batch_size": 16}

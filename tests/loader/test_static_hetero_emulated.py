@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import run_with_driver
+from tests.support.partners import partner
 from tests.support.static_scripts import PRELUDE, ROWS, TYPED
 
 pytestmark = pytest.mark.once
@@ -220,6 +221,45 @@ for expected, batch in zip(eager, fixed, strict=True):
         summed.append(torch.zeros(block.num_dst_nodes, 4).index_add_(0, dst, rows[src]))
     assert torch.equal(summed[0][:len(summed[1])], summed[1])
 assert fixed.stats()["features"]["x['a']"]["reads"] == len(eager)
+"""
+    run_with_driver(emulator, PRELUDE + ROWS + code)
+
+
+def test_frames_of_types(emulator: Path) -> None:
+    """Tensors of a frame stay where they are; trimmed ones have the rows of the batch."""
+    partner("torch_frame")
+    code = """
+import warnings
+warnings.simplefilter("ignore")
+import torch_frame
+from torch_frame.data import MultiEmbeddingTensor
+from pygsampler._loader import feature_fetcher
+
+frame_on = feature_fetcher.frame_on
+feature_fetcher.frame_on = lambda frame, device: frame_on(frame, "cpu")
+kinds = torch_frame.numerical, torch_frame.embedding
+frames = {
+    kind: torch_frame.TensorFrame(
+        {kinds[0]: torch.randn(n, 3), kinds[1]: MultiEmbeddingTensor.from_tensor_list(
+            [torch.randn(n, 2), torch.randn(n, 4)])},
+        {kinds[0]: ["a", "b", "c"], kinds[1]: ["d", "e"]},
+    )
+    for kind, n in COUNTS.items()
+}
+graph = typed_graph().to("cuda")
+options = dict(batch_size=64, shuffle=True, seed=3)
+eager = DataLoader(graph, TYPED_SEEDS, [5, 3], **options)
+fixed = DataLoader(graph, TYPED_SEEDS, [5, 3], static=True, features={"tf": frames}, **options)
+places = set()
+for expected, batch in zip(eager, fixed, strict=True):
+    made = batch.trimmed()
+    places.add(batch.tf["a"].feat_dict[kinds[1]].values.data_ptr())
+    assert sum(map(len, expected.input_nodes.values())) > 64
+    for kind, ids in expected.input_nodes.items():
+        assert made.tf[kind] == frames[kind][ids.long()]
+        assert batch.tf[kind] == frames[kind][batch.input_nodes[kind].long()]
+assert len(places) == 1
+assert fixed.stats()["features"]["tf.embedding['a']"]["reads"] == len(eager)
 """
     run_with_driver(emulator, PRELUDE + ROWS + code)
 

@@ -10,7 +10,7 @@ LIMITS = {
     "class names in two modules or more": 5,
     "modules with a bad name": 0,
     "docstrings that open without a subject": 1,
-    "public names": 177,
+    "public names": 180,
     "public names at the root": 21,
     "folders side by side in the Go core": 19,
     "files of the Go root package": 33,

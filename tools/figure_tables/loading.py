@@ -55,11 +55,15 @@ def pipeline_cache(record: Record) -> str:
     rows = []
     for row in record["rows"]:
         part = "none" if "cached" not in row else f"{row['cached']:.0%}"
+        if row["features"] == "device":
+            part = "all, on the GPU"
         hits = "" if row["hit_rate"] is None else f"{row['hit_rate']:.1%}"
         cells = [part, hits, f"{row['training, ms']:.2f}", f"{row['both, ms']:.2f}"]
         cells += [f"{row['waiting_share']:.1%}", f"{row['gathering_share']:.1%}"]
-        cells += [f"{row['link, MB a step']:.1f}", f"{row['link, ms']:.2f}"]
-        rows.append([*cells, f"{row['link / both']:.1%}"])
+        if "link, ms" in row:
+            cells += [f"{row['link, MB a step']:.1f}", f"{row['link, ms']:.2f}"]
+            cells.append(f"{row['link / both']:.1%}")
+        rows.append([*cells, *[""] * (9 - len(cells))])
     head = ["rows cached", "hits", "training alone, ms", "both, ms", "waits for samples"]
     head += ["reads rows", "over the link, MB", "the link alone, ms", "the link alone / both"]
     return f"{source(record)}\n{table(head, rows, 8)}"
@@ -94,3 +98,22 @@ def gpu_cache(record: Record) -> str:
         f"Microseconds to read 200,000 rows out of page-locked memory. {source(record)}\n"
         f"{table(head, rows, 5)}"
     )
+
+
+@figure("contexts.json", unmeasured("python -m benchmarks.contexts", "figures"))
+def contexts(record: Record) -> str:
+    """Contexts a second, by the sampler and by the same rule in NumPy."""
+    settings: dict[str, dict[str, Record]] = {}
+    for row in record["rows"]:
+        settings.setdefault(row["setting"], {})[row["way"]] = row
+    rows = []
+    for name, ways in settings.items():
+        numpy = max(row["contexts a second"] for way, row in ways.items() if "NumPy" in way)
+        ours = [row for way, row in ways.items() if "NumPy" not in way]
+        cells = [f"{numpy:,.0f}"]
+        for row in ours:
+            cells += [f"{row['contexts a second']:,.0f}", f"{row['times NumPy']:.0f}"]
+        rows.append([name, f"{ours[0]['rows']:.0f}", *cells])
+    head = ["budget", "rows a context", "NumPy", "one thread", "times NumPy"]
+    text = table([*head, "two threads", "times NumPy"], rows, 6)
+    return f"Contexts a second. {source(record)}\n{text}"

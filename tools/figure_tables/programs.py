@@ -147,11 +147,19 @@ def gpu_large_programs(record: Record) -> str:
             f"{row['us']['median']:.0f}",
             f"{row['engine_us']['median']:.0f}",
             f"{row['many_us']:.0f}",
+            f"{row['memory_mb']:.0f}" if "memory_mb" in row else "",
+            *(percent(share) for share in row.get("busy", {"one": None, "many": None}).values()),
         ]
         for row in record["rows"]
     ]
     head = ["graph", "place", "algorithm", "us a batch", "engine, us", "us a batch of 64"]
+    head += ["memory, MB", "GPU busy", "GPU busy, many"]
     return f"{source(record)}\n{table(head, rows, 3)}"
+
+
+def percent(share: float | None) -> str:
+    """A share as it is shown; nothing where the profiler saw no kernel."""
+    return "" if share is None else f"{share:.0%}"
 
 
 _TRAINING = unmeasured("python -m benchmarks.research.gsampler_training", "figures of training")

@@ -20,6 +20,17 @@ var WalkRows = []descriptor.Row{
 	{Name: "slots", DType: "int32", Length: WalkNumEdges, Offset: WalkSlots},
 }
 
+// ContextRows are the arrays of contexts.
+var ContextRows = []descriptor.Row{
+	{Name: "nodes", DType: "int64", Length: ContextNumPlaces, Offset: ContextNodes},
+	{Name: "types", DType: "int32", Length: ContextNumPlaces, Offset: ContextTypes},
+	{Name: "hops", DType: "int32", Length: ContextNumPlaces, Offset: ContextHops},
+	{Name: "parents", DType: "int32", Length: ContextNumPlaces, Offset: ContextParents},
+	{Name: "mask", DType: "bool", Length: ContextNumPlaces, Offset: ContextMask},
+	{Name: "cells", DType: "int32", Length: ContextNumPlaces, Offset: ContextCells},
+	{Name: "lengths", DType: "int32", Length: ContextNumSeeds, Offset: ContextLengths},
+}
+
 // StepRows are the arrays of samples by steps.
 var StepRows = []descriptor.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: StepNumNodes, Offset: StepNodes},

@@ -95,6 +95,24 @@ const (
 	WalkWords    = 24
 )
 
+// ContextMagic is the first word of contexts: "PGSC", and the version.
+const ContextMagic = HeaderVersion<<32 | 0x50475343
+
+// Words of contexts, behind those that every header begins with.
+const (
+	ContextNumSeeds  = FixedWords + iota
+	ContextPlaces    // of rows of a context at most
+	ContextNumPlaces // of all contexts
+	ContextNodes     // [seeds][places]; -1 behind a context's rows, as in all but the last three
+	ContextTypes     // the same: of each row its node type; 0: a homogeneous graph has none
+	ContextHops      // the same: how many edges a row is from the seed
+	ContextParents   // the same: the place of the row that it was reached from; -1 for a seed
+	ContextMask      // the same: whether there is a row
+	ContextCells     // the same: how many cells a row has, 0 for none; 0: the budget counts rows
+	ContextLengths   // [seeds]: rows of each context
+	ContextWords     = 24
+)
+
 // StepMagic is the first word of samples by steps: "PGSH", and the version.
 const StepMagic = HeaderVersion<<32 | 0x50475348
 

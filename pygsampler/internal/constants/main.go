@@ -114,7 +114,7 @@ func generate(root string) (map[string]string, error) {
 			*part.to = append(*part.to, groups...)
 		}
 	}
-	batchRows, err := rows(root, "pygsampler/internal/batch/descriptors.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "StepRows": "STEP_ROWS", "TypeRows": "TYPE_ROWS", "BlockRows": "BLOCK_ROWS"})
+	batchRows, err := rows(root, "pygsampler/internal/batch/descriptors.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "ContextRows": "CONTEXT_ROWS", "StepRows": "STEP_ROWS", "TypeRows": "TYPE_ROWS", "BlockRows": "BLOCK_ROWS"})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pygsampler._arrays.tensor_frames import is_tensor_frame
 from pygsampler._graph import dgl_conversion, pyg_conversion
 from pygsampler._graph.networkx_conversion import add_edges, add_nodes, networkx
 from pygsampler._graph.scipy_conversion import block_matrix
@@ -58,8 +59,8 @@ class Exports:
         """The blocks as a list of ``dgl.DGLBlock``, the outermost first, for layers of DGL.
 
         Nodes and edges have their original ids as ``dgl.NID`` and ``dgl.EID``, the sources of the
-        first block have the features that a loader has read, and edges have theirs. The last block
-        has a row for each distinct seed, as ``output_index`` says.
+        first block have the features that a loader has read, but for frames, and edges have theirs.
+        The last block has a row for each distinct seed, as ``output_index`` says.
 
         Raises
         ------
@@ -193,7 +194,7 @@ def _hetero_to_dgl(batch: Any) -> Any:
             of_dgl.srcnodes[kind].data[nid] = ids[: src[kind]]
             of_dgl.dstnodes[kind].data[nid] = ids[: dst[kind]]
             for name, rows in () if place else batch.features.items():
-                if name != _LABELS and kind in rows:
+                if kind in rows and _is_of_nodes(name, rows[kind]):
                     of_dgl.srcnodes[kind].data[name] = rows[kind]
         for kind, block in blocks.items():
             of_dgl.edges[kind].data[eid] = block.edge_ids
@@ -285,7 +286,12 @@ def _check_offset(block: Any, place: int) -> None:
 
 
 def _rows_of_nodes(features: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: rows for name, rows in features.items() if name != _LABELS}
+    return {name: rows for name, rows in features.items() if _is_of_nodes(name, rows)}
+
+
+def _is_of_nodes(name: str, rows: Any) -> bool:
+    """True for a tensor of nodes; DGL has no place for frames."""
+    return name != _LABELS and not is_tensor_frame(rows)
 
 
 def _of_rows(indptr: Any, rows: int) -> Any:

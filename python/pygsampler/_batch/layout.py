@@ -90,6 +90,22 @@ WALK_VISITS = 19  # [seeds][top]: how often; 0 behind them
 WALK_SLOTS = 20  # [steps][walks]: which of a sample's roots took the step; 0: they have one each
 WALK_WORDS = 24
 
+# CONTEXT_MAGIC is the first word of contexts: "PGSC", and the version.
+CONTEXT_MAGIC = 9936786243
+
+# Words of contexts, behind those that every header begins with.
+CONTEXT_NUM_SEEDS = 8
+CONTEXT_PLACES = 9  # of rows of a context at most
+CONTEXT_NUM_PLACES = 10  # of all contexts
+CONTEXT_NODES = 11  # [seeds][places]; -1 behind a context's rows, as in all but the last three
+CONTEXT_TYPES = 12  # the same: of each row its node type; 0: a homogeneous graph has none
+CONTEXT_HOPS = 13  # the same: how many edges a row is from the seed
+CONTEXT_PARENTS = 14  # the same: the place of the row that it was reached from; -1 for a seed
+CONTEXT_MASK = 15  # the same: whether there is a row
+CONTEXT_CELLS = 16  # the same: how many cells a row has, 0 for none; 0: the budget counts rows
+CONTEXT_LENGTHS = 17  # [seeds]: rows of each context
+CONTEXT_WORDS = 24
+
 # STEP_MAGIC is the first word of samples by steps: "PGSH", and the version.
 STEP_MAGIC = 9936786248
 
@@ -152,6 +168,17 @@ WALK_ROWS = (
     ArrayDescriptor("top_nodes", ID_BITS, WALK_NUM_TOP, 0, WALK_TOP_NODES),
     ArrayDescriptor("visits", "int32", WALK_NUM_TOP, 0, WALK_VISITS),
     ArrayDescriptor("slots", "int32", WALK_NUM_EDGES, 0, WALK_SLOTS),
+)
+
+# CONTEXT_ROWS are the arrays of contexts.
+CONTEXT_ROWS = (
+    ArrayDescriptor("nodes", "int64", CONTEXT_NUM_PLACES, 0, CONTEXT_NODES),
+    ArrayDescriptor("types", "int32", CONTEXT_NUM_PLACES, 0, CONTEXT_TYPES),
+    ArrayDescriptor("hops", "int32", CONTEXT_NUM_PLACES, 0, CONTEXT_HOPS),
+    ArrayDescriptor("parents", "int32", CONTEXT_NUM_PLACES, 0, CONTEXT_PARENTS),
+    ArrayDescriptor("mask", "bool", CONTEXT_NUM_PLACES, 0, CONTEXT_MASK),
+    ArrayDescriptor("cells", "int32", CONTEXT_NUM_PLACES, 0, CONTEXT_CELLS),
+    ArrayDescriptor("lengths", "int32", CONTEXT_NUM_SEEDS, 0, CONTEXT_LENGTHS),
 )
 
 # STEP_ROWS are the arrays of samples by steps.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
+from pygsampler._arrays.tensor_frames import is_tensor_frame, row_tensors
 from pygsampler._batch import layout as at
 from pygsampler._batch.array_sources import (
     BLOCK_ARRAYS,
@@ -614,6 +615,8 @@ def result_bytes(result: Any) -> int:
 def _nbytes(value: Any) -> int:
     if isinstance(value, Mapping):
         return sum(map(_nbytes, value.values()))
+    if is_tensor_frame(value):
+        return sum(map(_nbytes, row_tensors(value).values()))
     return int(getattr(value, "nbytes", 0))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pygsampler._arrays.tensor_frames import is_tensor_frame, row_tensors, with_row_tensors
 from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
@@ -255,8 +256,16 @@ def _trimmed(hop: Any, sizes: Iterator[int]) -> Any:
 def _first(values: Any, counts: Mapping[str, int]) -> Any:
     """Copies the first values, of each type, as many as ``counts`` says."""
     if isinstance(values, Mapping):
-        return ByNodeType((kind, of[: counts[kind]].clone()) for kind, of in values.items())
-    return values[: counts[""]].clone()
+        return ByNodeType((kind, _copied(of, counts[kind])) for kind, of in values.items())
+    return _copied(values, counts[""])
+
+
+def _copied(values: Any, count: int) -> Any:
+    """Copies the first rows of a tensor, or of the tensors of a frame."""
+    if not is_tensor_frame(values):
+        return values[:count].clone()
+    rows = {part: _copied(of, count) for part, of in row_tensors(values).items()}
+    return with_row_tensors(values, rows)
 
 
 def _masks(values: Any, counts: torch.Tensor) -> Any:

@@ -143,7 +143,11 @@ def group_from_tables(
 ) -> RelationGroup:
     """Returns the relations of tables by their foreign keys; nodes have the keys as labels."""
     found = table_conversion.tables_to_graph(tables, schema, unmatched, name_prefix, progress)
-    return _labeled(group_from(found.parts), found.labels)
+    group = _labeled(group_from(found.parts), found.labels)
+    for kind, arrays in found.columns.items():
+        more = node_names.label_arrays(arrays)
+        group._labels[kind] = MappingProxyType({**group._labels.get(kind, {}), **more})
+    return group
 
 
 def _labeled(group: RelationGroup, labels: Mapping[str, Mapping[str, Any]]) -> RelationGroup:

@@ -18,6 +18,7 @@ from pygsampler._graph import file_sections
 from pygsampler._graph import file_writer as graph_save
 from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.csc_arrays import CscArrays
+from pygsampler._graph.table_columns import is_of_columns
 
 if TYPE_CHECKING:
     from pygsampler._graph.named_arrays import NamedArrays
@@ -233,8 +234,8 @@ def read_node_data(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, Nam
     return found
 
 
-def names_of(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, Mapping[str, Array]]:
-    """The arrays with the names of the nodes of each type that has names.
+def labels_of(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, Mapping[str, Array]]:
+    """The arrays with the names of the nodes of each type, and those with its columns.
 
     ValueError for names that are not as many as the type has nodes.
     """
@@ -242,10 +243,10 @@ def names_of(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, Mapping[s
     for place, (kind, count) in enumerate(nodes.items()):
         beside = arrays(pages.within(f"{_NODES}{place}.", count))
         names = {name: beside[name] for name in (OFFSETS, BYTES) if name in beside}
-        if not names:
-            continue
-        if len(names) < 2 or names[OFFSETS].shape != (count + 1,):
+        if names and (len(names) < 2 or names[OFFSETS].shape != (count + 1,)):
             where = f"{pages.path}: section '{_NODES}{place}.{OFFSETS}'"
             raise ValueError(f"{where}: expected names of {count} nodes, got others")
-        found[kind] = names
+        more = {name: array for name, array in beside.items() if is_of_columns(name)}
+        if names or more:
+            found[kind] = {**names, **more}
     return found

@@ -361,9 +361,11 @@ class Graph(GraphState):
         schema : mapping of str to mappings, or path, optional
             By table, each of these may be left out: "key", the column of its primary key; "links",
             a mapping of columns with foreign keys to the tables whose keys they are, its own too;
-            "time", the column of its rows' times; "columns", a list of those that become node
-            arrays, all numbers by default. Or a file of JSON or YAML with that. Without it
-            the schema is guessed by names and types; ``pygsampler tables`` shows what is guessed.
+            "time", the column of its rows' times; "columns", those that the graph keeps: a
+            list, or a mapping of names to kinds, "number", "category", "text", "time" and
+            "embedding"; all numbers and dictionaries of Arrow (categories) by default. Or a file of
+            JSON or YAML with that. Without it the schema is guessed by names and types;
+            ``pygsampler tables`` shows what is guessed.
         unmatched : {"error", "drop"}
             Foreign keys that no row has: a ValueError that counts and names some of them, or, with
             "drop", no edge, and a warning in the log of "pygsampler".
@@ -385,8 +387,10 @@ class Graph(GraphState):
         Graph
             Heterogeneous; with ``out`` mapped as by ``open``. ``ndata[table]`` has the columns,
             numbers with missing values as float64 with NaN, decimals as float64, lists of equal
-            length as rows. Times are called "time" in each of them, so that
+            length as rows, categories as codes, -1 for missing ones, dates as nanoseconds, NaT for
+            missing ones. Times are called "time" in each of them, so that
             ``PGSampler(..., temporal="time")`` samples by them.
+            ``columns[table]`` has kinds, names of categories, and text.
 
         Raises
         ------

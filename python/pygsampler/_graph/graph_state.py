@@ -25,6 +25,7 @@ from pygsampler._graph.schema import (
     edge_type_of,
     relation_name,
 )
+from pygsampler._graph.table_columns import COLUMNS, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._graph.homogeneous import HomogeneousView
     from pygsampler._graph.relation_group import RelationGroup
+    from pygsampler._graph.table_columns import Column
 
 G = TypeVar("G", bound="GraphState")
 
@@ -222,6 +224,24 @@ class GraphState:
             return node_names.names_of(arrays)
         found = {kind: node_names.names_of(of_type) for kind, of_type in arrays.items()}
         return {kind: names for kind, names in found.items() if names is not None}
+
+    @property
+    def columns(self) -> Mapping[str, Mapping[str, Column]]:
+        """The columns of the tables that the graph is of, by table and name, on the CPU.
+
+        ``graph.columns["articles"]["color"]`` has ``kind``, ``values``, ``categories`` and
+        ``missing`` (``Column``). Empty for graphs that are not of ``from_tables``, for those of
+        files that were written before there were columns, and for homogeneous graphs. Needs
+        pyarrow for text. ValueError for a damaged file.
+        """
+        self._relations()
+        if self._relation is not None:
+            return MappingProxyType({})
+        group = self._source
+        for kind, arrays in group._labels.items():
+            if kind not in group._columns and COLUMNS in arrays:
+                group._columns[kind] = columns_of(group._ndata[kind], arrays, kind)
+        return MappingProxyType(group._columns)
 
     @property
     def node_ids(self) -> PerNodeType:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._arrays.datetimes import Kind
     from pygsampler._graph import node_names
+    from pygsampler._graph.table_columns import Column
     from pygsampler._graph.temporal import TimeSortedRelation
 
 __all__ = ["RelationGroup", "of_type"]
@@ -37,6 +38,7 @@ class RelationGroup(EngineHandle):
 
     __slots__ = (
         "__weakref__",
+        "_columns",
         "_derived",
         "_device",
         "_file",
@@ -68,9 +70,12 @@ class RelationGroup(EngineHandle):
     # Empty once closed.
     _relations: dict[EdgeType, Relation]
     _ndata: dict[str, graph_data.NamedArrays]
-    # The arrays beside the graph that hold the names of a type's nodes, and what finds nodes.
+    # The arrays beside the graph that hold the names and columns of a type's nodes, and what finds
+    # nodes.
     _labels: dict[str, Mapping[str, Array]]
     _lookups: dict[str, node_names.Lookup]
+    # The columns of node types, once somebody has asked for them.
+    _columns: dict[str, Mapping[str, Column]]
     _derived: dict[tuple[str, str], RelationGroup]
     _times: dict[tuple[str, str | None, str | None], TimeSortedGraph]
     # The handles of the relations that the handle was made of.
@@ -91,7 +96,7 @@ class RelationGroup(EngineHandle):
         self._ndata = ByNodeType(
             {kind: (ndata or {}).get(kind, graph_data.NO_DATA) for kind in nodes}
         )
-        self._labels, self._lookups = dict(labels or {}), {}
+        self._labels, self._lookups, self._columns = dict(labels or {}), {}, {}
         self._derived, self._times, self._made_of = {}, {}, []
 
     @classmethod
@@ -100,7 +105,7 @@ class RelationGroup(EngineHandle):
         nodes, parts = graph_file.read_types(pages)
         relations = {kind: Relation._mapped(part) for kind, part in parts.items()}
         ndata = graph_file.read_node_data(pages, nodes)
-        made = cls(nodes, relations, ndata, graph_file.names_of(pages, nodes))
+        made = cls(nodes, relations, ndata, graph_file.labels_of(pages, nodes))
         made._file = pages
         made._handle()
         return made
@@ -139,7 +144,7 @@ class RelationGroup(EngineHandle):
         for relation in relations.values():
             relation.close()
         self._ndata, self._file = {}, None
-        self._labels, self._lookups = {}, {}
+        self._labels, self._lookups, self._columns = {}, {}, {}
 
     def _open(self) -> dict[EdgeType, Relation]:
         if not self._relations:

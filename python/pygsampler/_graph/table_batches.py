@@ -90,6 +90,8 @@ def _row_bytes(schema: Any, columns: Sequence[str]) -> int:
 def _value_bytes(kind: Any) -> int:
     import pyarrow as pa
 
+    if pa.types.is_dictionary(kind):
+        return _value_bytes(kind.value_type)
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size * _value_bytes(kind.value_type))
     try:
@@ -121,17 +123,16 @@ def _dataset_batches(
         scanner = source.scanner(columns=columns, **options)
         batches: list[Any] = []
         count = size = 0
-        full = False
         for batch in scanner.to_batches():
+            # Batches without rows may have categories.
+            if batch.num_rows and (count >= batch_size or (count and size >= most)):
+                piece = pa.Table.from_batches(batches, scanner.projected_schema)
+                batches, count, size = [], 0, 0
+                yield piece
             batches.append(batch)
             count += batch.num_rows
             size += batch.nbytes
-            if count >= batch_size or size >= most:
-                piece = pa.Table.from_batches(batches, scanner.projected_schema)
-                batches, count, size, full = [], 0, 0, True
-                yield piece
-        if count or not full:
-            yield pa.Table.from_batches(batches, scanner.projected_schema)
+        yield pa.Table.from_batches(batches, scanner.projected_schema)
 
 
 def store_stream(folder: str, tables: Iterable[Any], where: str, progress: RowProgress) -> Any:
@@ -164,6 +165,10 @@ def store_stream(folder: str, tables: Iterable[Any], where: str, progress: RowPr
                 writer, written = pa.ipc.new_file(path, schema), schema
                 number += 1
             writer.write_table(table)
+            if coded and not len(table):
+                # Arrow writes no batch of it, and so no dictionaries.
+                arrays = [(c.chunks or [pa.array([], c.type)])[0] for c in table.columns]
+                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
             progress.expect(len(table))
             progress(len(table))
     finally:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.datetimes import as_numpy_dates
+from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates
 from pygsampler._arrays.interning import IDS
 from pygsampler._engine.checks import describe
 from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler._graph.converters import HeteroParts
 from pygsampler._graph.table_batches import RowProgress, count_rows
+from pygsampler._graph.table_columns import (
+    NO_TIME,
+    cast_null,
+    category_codes,
+    column_arrays,
+    column_kind,
+    column_parts,
+    encode_categories,
+)
 from pygsampler._graph.table_keys import foreign_key_edges, key_labels, primary_key
 from pygsampler._graph.table_schema import schemas_of
 from pygsampler._graph.table_sources import (
@@ -25,6 +34,7 @@ from pygsampler._graph.table_sources import (
 
 if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
+    from pygsampler._graph.table_columns import ColumnKind
     from pygsampler._graph.table_keys import Rows
 
 __all__ = ["TIME", "TableGraph", "tables_to_graph"]
@@ -37,10 +47,14 @@ _UNMATCHED = ("error", "drop")
 
 
 class TableGraph(NamedTuple):
-    """The parts of a heterogeneous graph, and the labels of nodes by type."""
+    """The parts of a heterogeneous graph, the labels of nodes by type, and their columns.
+
+    ``columns`` has by type the arrays of ``column_arrays``.
+    """
 
     parts: HeteroParts
     labels: dict[str, dict[str, Any]]
+    columns: dict[str, dict[str, Any]]
 
 
 class MissingValuesError(ValueError):
@@ -87,10 +101,61 @@ def tables_to_graph(
             edges[there], edges[back] = ends, ends[::-1]
             advance(len(read[name]))
     nodes = {name: table.num_rows for name, table in read.items()}
+    columns = {name: column_kinds(read[name], name, of) for name, of in schemas.items()}
+    for name, of_table in columns.items():
+        read[name] = encode_categories(read[name], f"tables[{name!r}]", of_table)
     arrays = {name: node_arrays_of(read[name], name, of) for name, of in schemas.items()}
     labels = {name: key_labels(column) for name, column in keys.items()}
     parts = HeteroParts(edges, nodes, None, {k: v for k, v in arrays.items() if v}, edges)
-    return TableGraph(parts, labels)
+    about = {
+        name: column_arrays(of, column_parts(read[name], f"tables[{name!r}]", of))
+        for name, of in columns.items()
+    }
+    return TableGraph(parts, labels, {name: of for name, of in about.items() if of})
+
+
+def _chosen_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, ColumnKind]:
+    """Returns the kinds of the columns that the graph keeps, by name, in their order.
+
+    TypeError for a column of another type than its kind has.
+    """
+    import pyarrow as pa
+
+    found: dict[str, ColumnKind] = {}
+    roles = {schema.key, *schema.links, schema.time}
+    kept = schema.columns
+    for column in table.column_names if kept is None else dict.fromkeys(kept):
+        kind = table[column].type
+        guess = column_kind(kind)
+        if kept is None:
+            is_default = is_number(kind) or guess == "category"
+            if column in roles or guess is None or not is_default:
+                continue
+        wanted: Any = schema.kinds.get(column, guess)
+        if wanted is None:
+            raise TypeError(
+                f"tables[{name!r}]: {column}: expected numbers, categories, dates, text or rows of "
+                f"numbers, got {kind}; leave it out of columns"
+            )
+        plain = column_kind(kind.value_type) if pa.types.is_dictionary(kind) else guess
+        fits = wanted in (guess, plain) or (wanted == "category" and guess != "embedding")
+        if not fits and (wanted == "embedding" or not pa.types.is_null(kind)):
+            raise TypeError(
+                f"tables[{name!r}]: {column}: expected a column that can be {wanted!r}, got {kind}"
+            )
+        found[column] = wanted
+    return found
+
+
+def column_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, ColumnKind]:
+    """Returns the kinds of a table's columns, and of the times of its rows, by name.
+
+    Times that are numbers are none of them, since nobody knows their unit.
+    """
+    kinds, time = _chosen_kinds(table, name, schema), schema.time
+    if time is None or time in kinds or not is_date(table[time].type):
+        return kinds
+    return {TIME: "time", **kinds}
 
 
 def check_unmatched(unmatched: Any) -> None:
@@ -126,13 +191,15 @@ def link_types(
 
 
 def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
-    """Returns the node arrays of a table: its times, and its columns of numbers and rows."""
+    """Returns the node arrays of a table: its times, and its columns but those of text.
+
+    It is a function of these rows alone where the categories are encoded.
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     found: dict[str, Any] = {}
-    roles = {schema.key, *schema.links, schema.time}
     if schema.time is not None:
         where = f"tables[{name!r}]: {schema.time}"
         column = plain_column(table[schema.time])
@@ -148,10 +215,7 @@ def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]
         if len(column) and times.dtype.kind not in "Mmiuf":
             raise TypeError(f"{where}: expected dates or numbers, got {column.type}")
         found[TIME] = times if len(column) else np.zeros(0, np.int64)
-    kept = schema.columns
-    for column_name in table.column_names if kept is None else dict.fromkeys(kept):
-        if kept is None and (column_name in roles or not is_number(table[column_name].type)):
-            continue
+    for column_name, kind in _chosen_kinds(table, name, schema).items():
         if column_name == schema.time == TIME:
             continue
         if column_name == IDS and schema.key is not None:
@@ -159,14 +223,19 @@ def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]
                 f"tables[{name!r}]: expected no column {IDS!r} beside the key {schema.key!r}, "
                 "which has that name in ndata; leave it out of columns"
             )
-        if column_name in found:
+        if column_name == TIME and schema.time is not None:
             raise ValueError(
                 f"tables[{name!r}]: expected no column {TIME!r} beside the times {schema.time!r}, "
                 "which have that name in ndata; leave it out of columns"
             )
-        found[column_name] = _column_array(
-            plain_column(table[column_name]), f"tables[{name!r}]: {column_name}"
-        )
+        if kind == "text":
+            continue
+        column, where = table[column_name], f"tables[{name!r}]: {column_name}"
+        if kind == "category":
+            found[column_name] = category_codes(column, where)
+        else:
+            column = plain_column(cast_null(column, kind))
+            found[column_name] = _column_array(column, where)
     return found
 
 
@@ -175,7 +244,7 @@ def lengths_error(where: str, lengths: Iterable[int]) -> ValueError:
 
 
 def _column_array(column: Any, where: str) -> Any:
-    """Returns a column as an array: numbers, rows of numbers, or dates."""
+    """Returns a column as an array: numbers, rows of numbers, or times, of which some may lack."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -192,15 +261,14 @@ def _column_array(column: Any, where: str) -> Any:
         width = lengths[0] if lengths else getattr(kind, "list_size", 0)
         return flat.reshape(len(column), width, *flat.shape[1:])
     if is_date(kind):
-        if column.null_count:
-            text = "expected dates, got {missing} missing; leave it out of columns"
-            raise MissingValuesError(where, text, column.null_count, len(column))
-        return column.to_numpy(zero_copy_only=False)
+        known = as_nanoseconds(column.drop_null().to_numpy(zero_copy_only=False), where)
+        if not column.null_count:
+            return known.view("datetime64[ns]")
+        times = np.full(len(column), NO_TIME, np.int64)
+        times[column.is_valid().to_numpy(zero_copy_only=False)] = known
+        return times
     if not is_number(kind):
-        raise TypeError(
-            f"{where}: expected numbers, rows of numbers or dates, got {kind}; nodes are rows of "
-            "the table in its order, so ids of a batch find text there"
-        )
+        raise TypeError(f"{where}: expected rows of numbers, got {kind}; leave it out of columns")
     if (column.null_count and not pa.types.is_floating(kind)) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
     found: Any = column.to_numpy(zero_copy_only=False)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,9 +22,18 @@ from pygsampler._graph.file import as_path, write_hetero_sections
 from pygsampler._graph.file_writer import require_folder
 from pygsampler._graph.schema import check_relations, node_count
 from pygsampler._graph.table_batches import RowProgress, count_rows, read_batches, store_stream
+from pygsampler._graph.table_columns import (
+    VALID,
+    Categories,
+    column_arrays,
+    packed_marks,
+    text_column,
+    valid_marks,
+)
 from pygsampler._graph.table_conversion import (
     MissingValuesError,
     check_unmatched,
+    column_kinds,
     lengths_error,
     link_types,
     node_arrays_of,
@@ -51,10 +60,16 @@ from pygsampler._graph.table_keys import (
 )
 from pygsampler._graph.table_partitions import StoredArray
 from pygsampler._graph.table_schema import schemas_of
-from pygsampler._graph.table_sources import TableSchema, open_tables, wanted_columns
+from pygsampler._graph.table_sources import (
+    TableSchema,
+    open_tables,
+    text_buffers,
+    wanted_columns,
+)
 
 if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
+    from pygsampler._graph.table_columns import ColumnKind
 
 __all__ = ["write_table_graph"]
 
@@ -135,6 +150,46 @@ class _Key(NamedTuple):
     rounded: float | None
 
 
+def _add_texts(arrays: dict[str, StoredArray], starts: Any, text: Any, work: Workspace) -> None:
+    """Adds texts, as ``text_buffers`` has them, to those that are there."""
+    if arrays:
+        starts = starts[1:] + len(arrays[BYTES])
+    for part, values in ((OFFSETS, starts), (BYTES, text)):
+        if part not in arrays:
+            arrays[part] = work.array()
+        arrays[part].add(values)
+
+
+class _StoredText:
+    """A column of text in files."""
+
+    def __init__(self, work: Workspace) -> None:
+        self._work = work
+        self._arrays: dict[str, StoredArray] = {}
+        self._marks = work.array()
+        self._missing = 0
+        # Marks of the last rows, too few for a byte.
+        self._rest: Any = ()
+
+    def add(self, column: Any, where: str) -> None:
+        import numpy as np
+
+        text = text_column(column, where)
+        _add_texts(self._arrays, *text_buffers(text), self._work)
+        self._missing += text.null_count
+        marks = np.concatenate([np.array(self._rest, bool), valid_marks(text)])
+        full = len(marks) // 8 * 8
+        self._marks.add(packed_marks(marks[:full]))
+        self._rest = marks[full:]
+
+    def arrays(self) -> dict[str, StoredArray]:
+        """Returns the arrays of ``column_parts``, after the last rows were added."""
+        if not self._missing:
+            return self._arrays
+        self._marks.add(packed_marks(self._rest))
+        return {**self._arrays, VALID: self._marks}
+
+
 class _TableReader:
     """The sections of the graph of tables, read in batches.
 
@@ -166,9 +221,9 @@ class _TableReader:
         }
         links: dict[tuple[str, str], Link] = {}
         for name in self._schemas:
-            links |= self._read_rows(name)
-        for name, arrays in labels.items():
-            self.arrays[name].update(arrays)
+            columns: dict[str, StoredArray] = {}
+            links |= self._read_rows(name, columns)
+            self.arrays[name] |= labels.get(name, {}) | columns
         found: dict[EdgeType, dict[str, Any]] = {}
         for (name, column), kinds in self._types.items():
             link = links[name, column]
@@ -237,12 +292,8 @@ class _TableReader:
     def _add_labels(self, labels: dict[str, StoredArray], more: dict[str, Any]) -> None:
         if IDS in more:
             labels.setdefault(f"{graph_data.NODES}.{IDS}", self._work.array()).add(more[IDS])
-            return
-        starts, text = more[OFFSETS], more[BYTES]
-        if labels:
-            starts = starts[1:] + len(labels[BYTES])
-        labels.setdefault(OFFSETS, self._work.array()).add(starts)
-        labels.setdefault(BYTES, self._work.array()).add(text)
+        else:
+            _add_texts(labels, more[OFFSETS], more[BYTES], self._work)
 
     def _read_key(self, name: str, column: str) -> dict[str, StoredArray]:
         """Reads the primary key of a table; returns the labels of its nodes."""
@@ -277,25 +328,71 @@ class _TableReader:
             self._partitions[name, shared.kind] = found
         return found
 
-    def _read_rows(self, name: str) -> dict[tuple[str, str], Link]:
-        """Reads the node arrays of a table, and its foreign keys."""
+    def _categories(self, name: str, kinds: Mapping[str, ColumnKind]) -> dict[str, Categories]:
+        """Returns the categories of all rows of a table, by column."""
+        import pyarrow as pa
+
+        where, source = f"tables[{name!r}]", self._sources[name]
+        found = {
+            column: Categories(f"{where}: {column}")
+            for column, kind in kinds.items()
+            if kind == "category"
+        }
+        if not found:
+            return {}
+        self._progress.expect(count_rows(source))
+        if isinstance(source, pa.Table):
+            for column, categories in found.items():
+                # Batches have no piece without rows.
+                categories.add_names(source[column])
+        for _, table in self._batches(name, list(found), self._schemas[name]):
+            for column, categories in found.items():
+                categories.add(table[column])
+            self._work.advance(len(table))
+        return found
+
+    def _read_rows(self, name: str, arrays: dict[str, StoredArray]) -> dict[tuple[str, str], Link]:
+        """Reads the node arrays of a table, and its foreign keys.
+
+        ``arrays`` gets those that say what columns there are.
+        """
         of = self._schemas[name]
         links = {column: Link(self.nodes[target]) for column, target in of.links.items()}
         used = {*of.links, of.time, *(of.columns or ())}
         wanted = wanted_columns(self._sources[name], of)
         columns = [column for column in wanted if column != of.key or column in used]
+        empty = self._sources[name].schema.empty_table().select(wanted)
+        kinds = column_kinds(empty, name, of)
+        categories = self._categories(name, kinds)
+        texts = {
+            column: _StoredText(self._work) for column, kind in kinds.items() if kind == "text"
+        }
         rows = self.nodes[name]
         for first, table in self._batches(name, columns, of) if columns else ():
+            for column, text in texts.items():
+                text.add(table[column], f"tables[{name!r}]: {column}")
+            for column, known in categories.items():
+                place, codes = table.column_names.index(column), known.encode(table[column])
+                table = table.set_column(place, column, codes)
             self._add_columns(name, first, table)
             for column, link in links.items():
                 self._add_link(name, column, first, key_values(table, column), link)
             rows = first + len(table)
             self._work.advance(len(table))
         self.nodes[name] = node_count(name, rows)
+        parts = {column: key_labels(known.array()) for column, known in categories.items()}
+        parts |= {column: text.arrays() for column, text in texts.items()}
+        for part, values in column_arrays(kinds, parts).items():
+            arrays[part] = values if isinstance(values, StoredArray) else self._stored(values)
         for column, link in links.items():
             link.rows = rows
             refuse_rounded(link.rounded, link.kind, name, column)
         return {(name, column): link for column, link in links.items()}
+
+    def _stored(self, values: Any) -> StoredArray:
+        found = self._work.array()
+        found.add(values)
+        return found
 
     def _add_columns(self, name: str, first: int, table: Any) -> None:
         arrays = self.arrays[name]

@@ -12,6 +12,7 @@ from typing import Any
 from pygsampler._engine.checks import describe
 from pygsampler._graph.table_keys import key_column
 from pygsampler._graph.table_sources import (
+    COLUMN_KINDS,
     TableSchema,
     column_types,
     is_date,
@@ -135,10 +136,20 @@ def _checked_table(fields: Any, where: str) -> TableSchema:
     links, columns = fields.get("links") or {}, fields.get("columns")
     if not isinstance(links, Mapping) or not all(isinstance(name, str) for name in links):
         raise TypeError(f"{where}: links: expected a mapping of columns, got {describe(links)}")
-    if isinstance(columns, str) or not isinstance(columns, (Sequence, type(None))):
-        raise TypeError(f"{where}: columns: expected a list of names, got {describe(columns)}")
+    if isinstance(columns, str) or not isinstance(columns, (Sequence, Mapping, type(None))):
+        raise TypeError(
+            f"{where}: columns: expected a list of names, or a mapping of names to kinds, got "
+            f"{describe(columns)}"
+        )
+    kinds = columns if isinstance(columns, Mapping) else {}
+    for name, kind in kinds.items():
+        if kind not in COLUMN_KINDS:
+            raise ValueError(
+                f"{where}: columns[{name!r}]: expected one of {listed(COLUMN_KINDS)}, got {kind!r}"
+            )
     kept = None if columns is None else tuple(map(str, columns))
-    return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept)
+    named = {str(name): str(kind) for name, kind in kinds.items()}
+    return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept, named)
 
 
 def guess_schema(sources: Mapping[str, Any], is_unique: Unique) -> dict[str, TableSchema]:

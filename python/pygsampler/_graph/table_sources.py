@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 from pygsampler._engine.checks import describe
 
+# What a schema may call a column.
+COLUMN_KINDS = ("number", "category", "text", "time", "embedding")
+
 _MISSING_ARROW = "from_tables: expected pyarrow, found none; pip install pyarrow"
 # Rows of a query that are fetched at a time.
 _FETCHED = 1 << 14
@@ -27,13 +30,15 @@ class TableSchema(NamedTuple):
     """A table's columns by their roles.
 
     ``links`` names for each foreign key the table whose key it has. ``columns`` are the columns
-    that become node arrays, None for all numbers.
+    that the graph keeps, None for all numbers and categories; ``kinds`` are theirs where
+    the schema says them, of ``COLUMN_KINDS``.
     """
 
     key: str | None = None
     links: Mapping[str, str] = {}
     time: str | None = None
     columns: tuple[str, ...] | None = None
+    kinds: Mapping[str, str] = {}
 
     @property
     def named(self) -> list[str]:
@@ -44,7 +49,8 @@ class TableSchema(NamedTuple):
     def document(self) -> dict[str, Any]:
         """The schema as a mapping, without what is not set."""
         fields = {"key": self.key, "links": dict(self.links), "time": self.time}
-        columns = {} if self.columns is None else {"columns": list(self.columns)}
+        named = dict(self.kinds) or list(self.columns or ())
+        columns = {} if self.columns is None else {"columns": named}
         return {name: value for name, value in fields.items() if value} | columns
 
 
@@ -309,11 +315,16 @@ def column_types(source: Any) -> dict[str, Any]:
 
 
 def wanted_columns(source: Any, schema: TableSchema) -> list[str]:
-    """The columns that the schema names, or all of numbers too; one at least."""
+    """The columns that the schema names, or with all default ones, too; one at least."""
+    import pyarrow as pa
+
     types = column_types(source)
     wanted = schema.named
     if schema.columns is None:
-        wanted += [c for c, kind in types.items() if c not in wanted and is_number(kind)]
+        others = {c: kind for c, kind in types.items() if c not in wanted}
+        wanted += [
+            c for c, kind in others.items() if is_number(kind) or pa.types.is_dictionary(kind)
+        ]
     # Its rows count, and Arrow loses their number with the last column.
     return wanted or list(types)[:1]
 
@@ -321,7 +332,7 @@ def wanted_columns(source: Any, schema: TableSchema) -> list[str]:
 def read_table(
     source: Any, name: str, schema: TableSchema, advance: Advance = lambda count: None
 ) -> Any:
-    """Returns a table with the columns that the schema names, or all of numbers too."""
+    """Returns a table with the columns that the schema names, or with all default ones, too."""
     import pyarrow as pa
 
     wanted = wanted_columns(source, schema)

@@ -122,7 +122,8 @@ class DataLoader(LoaderBase[BatchT]):
         Show a tqdm bar with batches and sampled edges per second.
     guard : bool
         Compare the times in each batch with those of its seeds when it is handed over, as
-        ``check_no_leakage`` does, and raise for the first that is later. Needs a sampler with
+        ``check_no_leakage`` does, and raise for the first that is later; and when the loader is
+        made, for features that are the labels. Needs a sampler with
         ``temporal``; not with ``static``.
     device : str, int or torch.device, optional
         Where to sample, and where the batches are: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``. Default:
@@ -136,10 +137,15 @@ class DataLoader(LoaderBase[BatchT]):
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
         On the CPU they are read ahead like the samples. Batches on a GPU read them there, or,
         those on the CPU, out of page-locked memory over the link: ``Features.to`` copies them.
-        Of a ``HeteroGraph`` each name has a mapping of node types to arrays, in batches too;
-        ``labels`` are such a mapping, and ``edge_features`` have mappings of edge types.
+        A ``TensorFrame`` of PyTorch Frame may be one, whose tensors are read so, and batches have
+        one (``pygsampler.pyg.tensor_frames``). Of a ``HeteroGraph`` each name has a mapping of node
+        types to arrays, in batches too; ``labels`` are such a mapping, and ``edge_features`` have
+        mappings of edge types.
     labels : Features or array of shape [num_nodes, ...], optional
         Each batch has the rows of its ``output_nodes`` as ``y``.
+    label_time : array of shape [num_nodes], or a mapping of types to such, or one for all, optional
+        From when on the label of each node is known, a number or a date as ``seed_time`` is, for
+        ``guard`` and ``check_no_leakage``: the label of a seed must be known after its time.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Each block has the rows of its ``edge_ids`` as an attribute of that name, and in
         ``block.features``.
@@ -303,6 +309,7 @@ class DataLoader(LoaderBase[BatchT]):
         static: bool | str | Sequence[Any] = False,
         features: Mapping[str, Any] | None = None,
         labels: Any = None,
+        label_time: Any = None,
         edge_features: Mapping[str, Any] | None = None,
     ) -> None:
         self._compose(
@@ -322,6 +329,7 @@ class DataLoader(LoaderBase[BatchT]):
             device=device,
             features=features,
             labels=labels,
+            label_time=label_time,
             edge_features=edge_features,
             static=static,
             progress=progress,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
+from pygsampler._arrays.tensor_frames import FrameRows, frame_on, frame_tables, is_tensor_frame
 from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._engine.checks import describe
@@ -39,13 +41,24 @@ class FeatureFetcher:
     it, and labels copied there.
     """
 
-    __slots__ = ("__weakref__", "_caches", "_device", "_edges", "_labels", "_nodes", "step_times")
+    __slots__ = (
+        "__weakref__",
+        "_caches",
+        "_device",
+        "_edges",
+        "_frames",
+        "_labels",
+        "_nodes",
+        "step_times",
+    )
 
     # Of loops that read rows over a link; None before they are measured.
     step_times: StepTimes | None
+    # By name, or by name and type, the frames whose tensors are read as features "tf.numerical".
+    _frames: dict[Any, Any]
 
     def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
-        self._device = graph._device
+        self._device, self._frames = graph._device, {}
         edges, nodes = graph._source._rows()
         taken = {} if labels is None else {LABELS: labels}
         self._nodes = self._taken(features, "features", nodes.number, "vertices", MiniBatch)
@@ -66,6 +79,12 @@ class FeatureFetcher:
         yield from self._labels.items()
         for name, features in self._edges.items():
             yield _called("edge_features", name), features
+
+    def label_tables(self) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
+        """Yields by node type its labels, and its features with their names, that are in reach."""
+        for labels in self._labels.values():
+            found = [(_called("features", name), each) for name, each in self._nodes.items()]
+            yield from in_reach("", labels, found)
 
     def give_caches(self, tuner: CacheTuner, graph: Graph, epoch: int, batches: int) -> bool:
         """Gives features of nodes that are read over the link the caches of ``tuner``.
@@ -193,8 +212,14 @@ class FeatureFetcher:
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
         """Yields for each array how to attach it, its name, the features, and the ids of rows."""
+        frames = {
+            name: FrameRows(frame, partial(batch._attach, name))
+            for name, frame in self._frames.items()
+        }
         for name, features in self._nodes.items():
-            yield batch._attach, name, features, batch.input_nodes
+            of_frame = frames.get(name.rpartition(".")[0]) if frames else None
+            attach = batch._attach if of_frame is None else of_frame.add
+            yield attach, name, features, batch.input_nodes
         for name, features in self._labels.items():
             yield batch._attach, name, features, batch.output_nodes
         for name, features in self._edges.items():
@@ -216,9 +241,25 @@ class FeatureFetcher:
             if isinstance(value, RemoteFeatures):
                 found[name] = self._elsewhere(value, called, rows, things)
                 continue
+            if is_tensor_frame(value) and where == "features":
+                for part, values in self._tables(name, value, called).items():
+                    here = _called(where, part)
+                    features = checked(values, here, rows, things)
+                    found[part] = place_features(features, here, self._device, False)
+                continue
             features = checked(value, called, rows, things)
             found[name] = place_features(features, called, self._device, where == "labels")
         return found
+
+    def _tables(self, name: Any, frame: Any, called: str) -> dict[str, Any]:
+        """Returns the tensors of a frame by the names of their features, and keeps the frame.
+
+        ``name`` is the frame's, or a pair of that and a type.
+        """
+        tensors = frame_tables(frame, called)
+        self._frames[name] = frame_on(frame, devices.name(self._device))
+        prefix = name if isinstance(name, str) else name[0]
+        return {f"{prefix}.{part}": values for part, values in tensors.items()}
 
     def _elsewhere(
         self, value: RemoteFeatures, called: str, rows: int, things: str
@@ -329,6 +370,15 @@ def _output_nodes(batch: MiniBatch) -> list[torch.Tensor]:
 
 def _edge_ids(batch: MiniBatch) -> list[torch.Tensor]:
     return [block.edge_ids for block in batch.blocks]
+
+
+def in_reach(
+    kind: str, labels: Any, features: list[tuple[str, Any]]
+) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
+    """Yields what is not elsewhere."""
+    near = [pair for pair in features if not isinstance(pair[1], RemoteFeatures)]
+    if not isinstance(labels, RemoteFeatures):
+        yield kind, labels, near
 
 
 def check_names(features: Any, labels: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.tensor_frames import FrameRows, is_tensor_frame
 from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine.checks import describe
@@ -17,12 +18,14 @@ from pygsampler._loader.feature_fetcher import (
     check_name,
     check_names,
     checked,
+    in_reach,
     place_features,
 )
 
 if TYPE_CHECKING:
     import torch
 
+    from pygsampler._features.features import Features
     from pygsampler._graph.graph import Graph
 
 __all__ = ["HeteroFeatureFetcher"]
@@ -37,7 +40,7 @@ class HeteroFeatureFetcher(FeatureFetcher):
     __slots__ = ("_of_edges", "_of_labels", "_of_nodes")
 
     def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
-        self._device = graph._device
+        self._device, self._frames = graph._device, {}
         self._caches = []
         self.step_times = None
         nodes = graph.num_nodes
@@ -57,7 +60,21 @@ class HeteroFeatureFetcher(FeatureFetcher):
         for name, kind, features in (*self._of_nodes, *self._of_labels, *self._of_edges):
             yield f"{name}[{kind!r}]", features
 
+    def label_tables(self) -> Iterator[tuple[str, Features, list[tuple[str, Features]]]]:
+        """Yields by node type its labels, and its features with their names, that are in reach."""
+        for _, kind, labels in self._of_labels:
+            found = [
+                (f"features[{name!r}][{kind!r}]", each)
+                for name, of, each in self._of_nodes
+                if of == kind
+            ]
+            yield from in_reach(kind, labels, found)
+
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
+        frames = {
+            (name, kind): FrameRows(frame, partial(batch._attach, name, node_type=kind))
+            for (name, kind), frame in self._frames.items()
+        }
         # Visits along a metapath are of one type alone.
         for tables, ids in (
             (self._of_nodes, batch.input_nodes),
@@ -65,7 +82,10 @@ class HeteroFeatureFetcher(FeatureFetcher):
         ):
             for name, kind, features in tables:
                 if kind in ids:
-                    attach = partial(batch._attach, node_type=kind)
+                    of_frame = frames.get((name.rpartition(".")[0], kind)) if frames else None
+                    attach: Any = partial(batch._attach, node_type=kind)
+                    if of_frame is not None:
+                        attach = of_frame.add
                     yield attach, name, features, ids[kind]
         for name, kind, features in self._of_edges:
             for hop in batch.blocks:
@@ -88,6 +108,12 @@ class HeteroFeatureFetcher(FeatureFetcher):
                 if isinstance(value, RemoteFeatures):
                     about = here, counts[kind], f"{things} of that type"
                     yield name, kind, self._elsewhere(value, *about)
+                    continue
+                if is_tensor_frame(value) and where == "features":
+                    for part, values in self._tables((name, kind), value, here).items():
+                        inside = f"{where}[{part!r}][{kind!r}]"
+                        features = checked(values, inside, counts[kind], f"{things} of that type")
+                        yield part, kind, place_features(features, inside, self._device, False)
                     continue
                 features = checked(value, here, counts[kind], f"{things} of that type")
                 if features._cache is not None:

@@ -21,14 +21,16 @@ __all__ = ["GuardedSeeds", "LeakageGuard"]
 
 
 class LeakageGuard:
-    """Compares the times of edges and of nodes in a batch with the times of their seeds.
+    """Compares the times of edges, nodes and labels in a batch with the times of their seeds.
 
     It knows nothing of how a batch was sampled: the times are those of the graph's arrays, by the
-    ids in the batch, and each tree's bound is that of the seed with its number.
+    ids in the batch, and each tree's bound is that of the seed with its number. ``label_times`` has
+    by node type from when on the label of each node is known.
     """
 
-    def __init__(self, graph: Any, rule: Temporal) -> None:
-        self._about = graph, rule
+    def __init__(self, graph: Any, rule: Temporal, label_times: Mapping[str, torch.Tensor]) -> None:
+        self._about = graph, rule, label_times
+        self._labels = label_times
         self._name, self._inclusive = rule.attr, rule.inclusive
         self._is_hetero = is_heterogeneous(graph)
         self._kinds = graph.node_types if self._is_hetero else [""]
@@ -47,6 +49,8 @@ class LeakageGuard:
 
     def check(self, batch: Any, seed_time: Any) -> Any:
         """Returns the batch, in torch tensors; ValueError for the first that is later."""
+        for kind, known in self._labels.items():
+            self._compare_labels(kind, known, batch, seed_time)
         bounds, trees = self._bounds(seed_time), self._as_mapping(batch.subgraph_ids)
         inputs = self._as_mapping(batch.input_nodes)
         device = next(iter(inputs.values())).device
@@ -69,6 +73,24 @@ class LeakageGuard:
                 )
                 self._compare(times, limits, ids, f"edge {{}} of {kind!r}", batch)
         return batch
+
+    def _compare_labels(self, kind: str, times: torch.Tensor, batch: Any, seed_time: Any) -> None:
+        outputs = self._as_mapping(batch.output_nodes)
+        limits = self._as_mapping(seed_time).get(kind)
+        if kind not in outputs or limits is None or not len(limits):
+            return
+        ids = outputs[kind][self._as_mapping(batch.output_index)[kind].long()]
+        times, limits = times[ids.cpu().long()], torch.as_tensor(limits).cpu()
+        early = times <= limits
+        if not bool(early.any()):
+            return
+        first = int(early.to(torch.uint8).argmax())
+        raise ValueError(
+            f"batch {batch.batch} of epoch {batch.epoch}: expected labels that are known after the "
+            f"times of their seeds, got {times[first].item()} of the label of node "
+            f"{int(ids[first])} of {kind!r}, whose seed has {limits[first].item()}; "
+            f"{int(early.sum())} are known by then"
+        )
 
     def _as_mapping(self, values: Any) -> Mapping[str, Any]:
         found: Mapping[str, Any] = values if self._is_hetero else {"": values}

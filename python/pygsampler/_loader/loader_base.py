@@ -27,6 +27,7 @@ from pygsampler._loader.epoch_state import EpochState
 from pygsampler._loader.explanation import explain_loader
 from pygsampler._loader.feature_fetcher import FeatureFetcher
 from pygsampler._loader.hetero_feature_fetcher import HeteroFeatureFetcher
+from pygsampler._loader.label_leakage import check_label_columns, label_times
 from pygsampler._loader.leakage import GuardedSeeds, LeakageGuard
 from pygsampler._loader.pipeline import begin_static, run_epoch
 from pygsampler._loader.prefetch import close_at_exit
@@ -76,6 +77,8 @@ class LoaderBase(Generic[BatchT]):
     _tuner: PrefetchTuner | None = None
     _cache_tuner: CacheTuner | None = None
     _share_tuner: ShareTuner | None = None
+    # From when on labels are known, by node type.
+    _label_times: Mapping[str, Any]
     # Why `device="auto"` is what it is.
     _device_reason: str = ""
 
@@ -104,6 +107,7 @@ class LoaderBase(Generic[BatchT]):
         gpu_share: float | Literal["auto"] | None,
         cache: Any,
         guard: Any,
+        label_time: Any = None,
     ) -> None:
         """Checks the options, and puts the loader together; ``source`` makes its seeds."""
         check_graph(graph, with_types=True)
@@ -124,10 +128,12 @@ class LoaderBase(Generic[BatchT]):
             own["_cache_tuner"] = CacheTuner()
         sampler = resolve_sampler(sampler_or_fanouts, seed)
         own["_source"] = seeds = source(sampler)
+        rule = getattr(sampler, "temporal", None)
+        own["_label_times"] = label_times(graph, label_time, labels, rule)
         if boolean(guard, "guard"):
             if static is not False:
                 raise ValueError("guard: expected False with static, got True")
-            own["_source"] = GuardedSeeds(seeds, _guard(graph, sampler, "guard"))
+            own["_source"] = GuardedSeeds(seeds, self._leakage_guard(graph, sampler, "guard"))
         own["_epochs"] = EpochState(
             sampler,
             seed,
@@ -152,6 +158,8 @@ class LoaderBase(Generic[BatchT]):
         _check_rows(sampler, features=features, labels=labels, edge_features=edge_features)
         rows = HeteroFeatureFetcher if is_hetero else FeatureFetcher
         own["_fetcher"] = rows(graph, features, labels, edge_features)
+        if guard:
+            self._check_label_columns()
         own["_stats"] = LoaderStats(self._fetcher)
         if static is not False:
             parts = sampler, self._shards, self.rank, seeds, self._fetcher
@@ -381,8 +389,11 @@ class LoaderBase(Generic[BatchT]):
 
         No edge of a batch, and no node, may have a time after that of the seed whose tree it is in,
         or at it where ``temporal`` is not inclusive. Times are read from the graph's arrays by the
-        ids in the batch, whatever the sampler knows. The loader's own epochs go on as if nothing
-        had been. ``guard=True`` does the same for each batch that is handed over.
+        ids in the batch, whatever the sampler knows. No label of a seed may be known by the seed's
+        time, if ``label_time`` says when it is, and no column of ``features`` of nodes may be the
+        labels of the seeds, of which up to 4096 are compared, and 32 at least. The loader's own
+        epochs go on as if nothing had been. ``guard=True`` does the same for each batch that is
+        handed over, and compares columns first.
 
         Returns
         -------
@@ -392,18 +403,31 @@ class LoaderBase(Generic[BatchT]):
         Raises
         ------
         ValueError
-            For the first that is later, with its time and the seed's; for a sampler without
-            ``temporal``, and for static batches.
+            For the first that is later, with its time and the seed's; for features that are the
+            labels; for a sampler without ``temporal``, and for static batches.
         """
         if self.static:
             raise ValueError("check_no_leakage: expected a loader without static, got one with it")
         loader, own = copy(self), dict[str, Any]()
         own["_fetcher"] = type(self._fetcher)(self.graph, None, None, None)
         if not isinstance(self._source, GuardedSeeds):
-            guard = _guard(self.graph, self.sampler, "check_no_leakage")
+            guard = self._leakage_guard(self.graph, self.sampler, "check_no_leakage")
             own["_source"] = GuardedSeeds(self._source, guard)
+        self._check_label_columns()
         vars(loader).update(own, progress=False)
         return sum(1 for _ in loader)
+
+    def _leakage_guard(self, graph: Any, sampler: Any, where: str) -> LeakageGuard:
+        rule = getattr(sampler, "temporal", None)
+        if rule is None:
+            raise ValueError(f"{where}: expected a sampler with temporal=, got {sampler!r}")
+        return LeakageGuard(graph, rule, self._label_times)
+
+    def _check_label_columns(self) -> None:
+        """ValueError for a feature that is the label; labels of links are no nodes'."""
+        seeds = getattr(self._source, "seeds_by_type", None)
+        if seeds is not None:
+            check_label_columns(self._fetcher, seeds)
 
     def trace(self, path: Any) -> None:
         """Trace the next epoch, into the file ``path`` when it ends.
@@ -478,13 +502,6 @@ class LoaderBase(Generic[BatchT]):
         return *begin_static(run, *parts, self._static), run.stats
 
 
-def _guard(graph: Any, sampler: Any, where: str) -> LeakageGuard:
-    rule = getattr(sampler, "temporal", None)
-    if rule is None:
-        raise ValueError(f"{where}: expected a sampler with temporal=, got {sampler!r}")
-    return LeakageGuard(graph, rule)
-
-
 def _with_bar(
     batches: Generator[Any, None, None], stats: EpochStats, total: int
 ) -> Generator[Any, None, None]:
@@ -504,7 +521,12 @@ def _with_bar(
 
 def _check_rows(sampler: Sampler[Any], **features: Any) -> None:
     """Raises ValueError for ``features`` that the sampler's batches have no place for."""
-    refused = {"walks": (*features,), "steps": (*features,), "visits": ("edge_features",)}
+    refused = {
+        "walks": (*features,),
+        "contexts": (*features,),
+        "steps": (*features,),
+        "visits": ("edge_features",),
+    }
     for name in refused.get(sampler.result_kind, ()):
         if features[name] is not None:
             raise ValueError(

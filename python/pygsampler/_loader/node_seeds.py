@@ -65,6 +65,13 @@ class NodeSeeds:
         return len(self._seeds) if self._weights is None else self._weights.count
 
     @property
+    def seeds_by_type(self) -> dict[str, torch.Tensor]:
+        """All seeds by node type; "" of a homogeneous graph."""
+        if self._types is None:
+            return {"": self._seeds}
+        return self._types.part(self._seeds, 0, len(self._seeds))
+
+    @property
     def summary(self) -> str:
         """The number of seeds, in words."""
         by_weight = "" if self._weights is None else f"{len(self)} by weight of "

@@ -116,6 +116,7 @@ class DataLoaderOptions(TypedDict, total=False):
     features: Mapping[str, Any] | None
     edge_features: Mapping[str, Any] | None
     labels: Any
+    label_time: Any
     seed_time: Any
     progress: bool
     guard: bool

@@ -154,8 +154,8 @@ def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     return tensor
 
 
-def check_dates(given: Any, graph: Any, *names: str | None) -> None:
-    """TypeError for a loader's ``seed_time`` of dates where the graph's times of a name are none.
+def check_dates(given: Any, graph: Any, *names: str | None, where: str = "seed_time") -> None:
+    """TypeError for a loader's ``where`` of dates where the graph's times of a name are none.
 
     They are tensors from then on, which have no dates. Of a graph in parts nobody knows.
     """
@@ -166,11 +166,11 @@ def check_dates(given: Any, graph: Any, *names: str | None) -> None:
             continue
         of = graph._source._kind_of_times(name)
         if not isinstance(given, Mapping):
-            check_datetime_kind(as_numpy_dates(given, "seed_time"), of, name, "seed_time")
+            check_datetime_kind(as_numpy_dates(given, where), of, name, where)
             continue
         for kind, values in given.items():
-            where = f"seed_time[{kind!r}]"
-            check_datetime_kind(as_numpy_dates(values, where), of, name, where)
+            at = f"{where}[{kind!r}]"
+            check_datetime_kind(as_numpy_dates(values, at), of, name, at)
 
 
 def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.Tensor | None:

@@ -129,5 +129,5 @@ class HeteroEngineSampler(EngineSampler):
         """The plan by which partitions are asked for rows; None: this one."""
         return None
 
-    def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> MiniBatch:
+    def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> Any:
         return MiniBatch._of(memory, epoch, batch, schema=graph._schema)

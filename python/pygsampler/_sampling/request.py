@@ -205,7 +205,7 @@ class TemporalRequest(SampleRequest):
             self._ask_partitions(seeds, exclude, seed_time)
             return
         device, plan = graph._device, sampler._plan
-        timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
+        timed = graph._timed(plan["time"], plan.get("mask"), plan.get("prob"))
         self.graph = timed.graph
         near = None if device < 0 else device
         ids = as_ids(seeds, "seeds", near)
@@ -246,7 +246,7 @@ class HeteroRequest(SampleRequest):
             service.check(plan)
             timed = None if name is None else service.times(name)
         elif name is not None:
-            timed = source._timed(name, plan["mask"], plan["prob"])
+            timed = source._timed(name, plan.get("mask"), plan.get("prob"))
             self.graph = timed.graph
         else:
             self.graph = plan.sampled_graph(source)

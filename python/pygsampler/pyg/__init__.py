@@ -23,6 +23,7 @@ try:
     from pygsampler.pyg.node2vec import Node2Vec
     from pygsampler.pyg.shadow import ShaDowKHopSampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
+    from pygsampler.pyg.tensor_frames import tensor_frames
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise
@@ -51,6 +52,7 @@ __all__ = [
     "ShaDowKHopSampler",
     "blockwise",
     "layers",
+    "tensor_frames",
 ]
 
 set_public_module(globals())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import setitem
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -13,6 +15,14 @@ from torch_geometric.data import Data, HeteroData
 from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
 from pygsampler._arrays.dtypes import KINDS
+from pygsampler._arrays.tensor_frames import (
+    FrameRows,
+    frame_on,
+    frame_tables,
+    is_tensor_frame,
+    row_tensors,
+    with_row_tensors,
+)
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
 from pygsampler._features.read_many import read_many
@@ -50,6 +60,9 @@ class FeatureColumn(NamedTuple):
     # None in a graph without types.
     kind: Any
     features: Features
+    # Of a TensorFrame: which of its tensors they are, and the frame.
+    part: str | None = None
+    frame: Any = None
 
 
 class BatchFeatures:
@@ -80,8 +93,11 @@ class BatchFeatures:
         for of in (self._of_nodes, self._of_edges):
             for i, each in enumerate(of):
                 if place >= 0 and each.features._where() < 0:
-                    of[i] = each._replace(features=each.features.pin(place))
-        for name, kind, column in self._of_edges:
+                    of[i] = each = each._replace(features=each.features.pin(place))
+                if each.frame is not None:
+                    there = devices.name(each.features._where())
+                    of[i] = each._replace(frame=frame_on(each.frame, there))
+        for name, kind, column, *_ in self._of_edges:
             if not hetero:
                 check_edge_ids(graph, column, f"edge_features[{name!r}]")
                 continue
@@ -106,13 +122,14 @@ class BatchFeatures:
         if not isinstance(data, (Data, HeteroData)):
             return data
         columns = (*self._of_nodes, *self._of_edges)
-        replaced = [each for each in columns if each.name in _store(data, each.kind)]
+        names = dict.fromkeys((each.name, each.kind) for each in columns)
+        replaced = [(name, kind) for name, kind in names if name in _store(data, kind)]
         if not replaced:
             return data
-        kinds = {each.kind for each in replaced if not isinstance(each.kind, tuple)}
+        kinds = {kind for _, kind in replaced if not isinstance(kind, tuple)}
         counts = {kind: _store(data, kind).num_nodes for kind in kinds}
         data = copy.copy(data)
-        for name, kind, _ in replaced:
+        for name, kind in replaced:
             del _store(data, kind)[name]
         for kind, count in counts.items():
             _store(data, kind).num_nodes = count
@@ -135,9 +152,14 @@ class BatchFeatures:
         wanted += [(each.features, _ids(edges, each.kind)) for each in self._of_edges]
         if wanted:
             found = read_many(wanted, threads=worker_threads())
-            columns = (*self._of_nodes, *self._of_edges)
+            columns, frames = (*self._of_nodes, *self._of_edges), dict[Any, FrameRows]()
             for each, rows in zip(columns, found, strict=True):
-                _store(batch, each.kind)[each.name] = rows
+                put = partial(setitem, _store(batch, each.kind), each.name)
+                if each.part is None:
+                    put(rows)
+                else:
+                    of_frame = frames.setdefault(each[:2], FrameRows(each.frame, put))
+                    of_frame.add(each.part, rows)
         for attr in stored:
             attr.index = _ids(edges, attr.group_name if isinstance(edges, Mapping) else None)
         if stored:
@@ -149,8 +171,9 @@ class BatchFeatures:
 class _EngineTensor(torch.Tensor):
     """A tensor of ``data`` of which PyG asks torch for rows, and gets them from the engine.
 
-    Idle cores of the engine read them, several rows ahead, into memory whose pages are there. It
-    may also have the sources of edges, which PyG stacks with the targets that follow in memory.
+    Idle cores of the engine read them, several rows ahead, into memory whose pages are there.
+    PyTorch Frame asks for ``tensor[ids]`` of what a ``TensorFrame`` has. It may also have the
+    sources of edges, which PyG stacks with the targets that follow in memory.
     """
 
     @classmethod
@@ -158,9 +181,10 @@ class _EngineTensor(torch.Tensor):
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         # By its name: PyG puts another in the place of torch's.
-        if function.__name__ == "index_select" and len(args) == 3 and args[1] == 0:
+        is_read = function.__name__ == "index_select" and len(args) == 3 and args[1] == 0
+        if is_read or (function.__name__ == "__getitem__" and _is_ids(args[1])):
             with torch._C.DisableTorchFunctionSubclass():
-                values, _, ids = args
+                values, *_, ids = args
                 features = Features.from_tensor(values.as_subclass(torch.Tensor))
                 return read_many([(features, ids)], threads=worker_threads())[0]
         if function.__name__ == "stack" and kwargs in (None, {}, {"dim": 0}) and _is_pair(args):
@@ -187,14 +211,27 @@ def read_by_engine(data: Any, out: Any) -> Any:
                 continue
             store = data._store if kind is None else data[kind]
             for name, value in store.items():
-                if _is_readable(value, len(ids)) and getattr(store, of)(name):
-                    chosen.append((kind, name, value))
+                read = _read_by_engine(value, len(ids))
+                if read is not None and getattr(store, of)(name):
+                    chosen.append((kind, name, read))
     if not chosen:
         return data
     data = copy.copy(data)
-    for kind, name, value in chosen:
-        _store(data, kind)[name] = value.as_subclass(_EngineTensor)
+    for kind, name, read in chosen:
+        _store(data, kind)[name] = read
     return data
+
+
+def _read_by_engine(value: Any, count: int) -> Any:
+    """Returns an array, or a ``TensorFrame``, whose rows the engine reads; None to leave it."""
+    if not is_tensor_frame(value):
+        return value.as_subclass(_EngineTensor) if _is_readable(value, count) else None
+    large = {
+        part: tensor.as_subclass(_EngineTensor)
+        for part, tensor in row_tensors(value).items()
+        if _is_readable(tensor, count)
+    }
+    return with_row_tensors(value, large) if large else None
 
 
 def join_edges(data: Any, out: Any) -> Any:
@@ -213,6 +250,15 @@ def join_edges(data: Any, out: Any) -> Any:
     out = copy.copy(out)
     out.row = row.as_subclass(_EngineTensor)
     return out
+
+
+def _is_ids(index: Any) -> bool:
+    """True for an index that is a tensor of row numbers."""
+    return (
+        type(index) is torch.Tensor
+        and index.dim() == 1
+        and index.dtype in (torch.int32, torch.int64)
+    )
 
 
 def _is_pair(args: tuple[Any, ...]) -> bool:
@@ -263,8 +309,11 @@ def _ids(edges: Any, kind: Any) -> Any:
 
 
 def _columns(given: Any, where: str, things: str, count: Any) -> Iterator[FeatureColumn]:
-    for name, features in check_features(given, where, things, count).items():
+    frames, others = _frames(given)
+    for name, features in check_features(others, where, things, count).items():
         yield FeatureColumn(name, None, features)
+    for name, frame in frames.items():
+        yield from _of_frame(frame, name, None, f"{where}[{name!r}]", things, count)
 
 
 def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterator[FeatureColumn]:
@@ -286,6 +335,10 @@ def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterato
             of_types = check_by_type(of_types, f"{where}[{name!r}]", counts, "data")
         for kind, values in of_types.items():
             count = None if counts is None else counts[kind]
+            if is_tensor_frame(values):
+                called, of_kind = f"{where}[{name!r}][{kind!r}]", f"{things} of {kind!r}"
+                yield from _of_frame(values, name, kind, called, of_kind, count)
+                continue
             features = check_features({name: values}, where, f"{things} of {kind!r}", count)[name]
             if features._cache is not None:
                 raise ValueError(
@@ -293,6 +346,25 @@ def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterato
                     f"types, got one of policy {features._cache.policy!r}"
                 )
             yield FeatureColumn(name, kind, features)
+
+
+def _frames(given: Any) -> tuple[dict[Any, Any], Any]:
+    """Returns the frames among some features, and the others."""
+    if not isinstance(given, Mapping):
+        return {}, given
+    frames = {name: value for name, value in given.items() if is_tensor_frame(value)}
+    return frames, {name: value for name, value in given.items() if name not in frames}
+
+
+def _of_frame(
+    frame: Any, name: Any, kind: Any, where: str, things: str, count: Any
+) -> Iterator[FeatureColumn]:
+    """Returns the features that are the tensors of a frame, checked as ``check_features`` does."""
+    if not things.startswith("nodes"):
+        raise TypeError(f"{where}: expected an array of {things}, got a TensorFrame")
+    for part, values in frame_tables(frame, where).items():
+        features = check_features({name: values}, where.partition("[")[0], things, count)[name]
+        yield FeatureColumn(name, kind, features, part, frame)
 
 
 def check_features(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:

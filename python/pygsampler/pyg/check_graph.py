@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data, HeteroData
 
+from pygsampler._arrays.tensor_frames import is_tensor_frame
 from pygsampler._graph.graph import is_heterogeneous
 from pygsampler.pyg.base_sampler import Sampler
 
@@ -56,6 +57,7 @@ def _num_nodes(data: Any) -> int | None:
     for key in data.keys():  # noqa: SIM118
         if key in _OF_NODES or "node" in key:
             value = data[key]
-            if isinstance(value, (int, torch.Tensor)) or hasattr(value, "shape"):
+            known = hasattr(value, "shape") or is_tensor_frame(value)
+            if isinstance(value, (int, torch.Tensor)) or known:
                 return data.num_nodes  # type: ignore[no-any-return]
     return None

@@ -325,7 +325,8 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
         Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
         ``data`` has. They are used where they lie: ``Features.open`` has those of a file. Those on
         a GPU are read there; others where the sampler is, by a GPU out of page-locked memory. Of
-        data with types each name has a mapping of types to these, without a cache.
+        data with types each name has a mapping of types to these, without a cache. They may be
+        ``TensorFrame`` of PyTorch Frame: ``{"tf": tensor_frames(graph)[0]}``.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise the rows of its edges, ``e_id``.
     edge_index : str

@@ -1,10 +1,12 @@
 """Published sampling algorithms, as programs: see docs/algorithms/samplers.md."""
 
+from pygsampler._batch.contexts import Contexts
 from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.public_home import set_public_module
 from pygsampler._sampling.pending import CompletedJob, GroupLauncher, PendingBatch, PendingGroup
 from pygsampler.samplers import learned  # noqa: F401, so that users need no import
 from pygsampler.samplers.cluster_gcn import ClusterGCN, cluster_gcn_parts
+from pygsampler.samplers.context import context
 from pygsampler.samplers.fixed_neighbors import FixedNeighbors, kgcn_static
 from pygsampler.samplers.graphsaint import saint_edge, saint_node, saint_walk
 from pygsampler.samplers.hgt import HGTSampler
@@ -20,6 +22,7 @@ from pygsampler.samplers.temporal import Temporal
 __all__ = [
     "ClusterGCN",
     "CompletedJob",
+    "Contexts",
     "FixedNeighbors",
     "GroupLauncher",
     "HGTSampler",
@@ -31,6 +34,7 @@ __all__ = [
     "cluster_gcn",
     "cluster_gcn_parts",
     "clusters",
+    "context",
     "drnl",
     "fastgcn",
     "graphsage",

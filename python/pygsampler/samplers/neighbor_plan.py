@@ -44,7 +44,7 @@ def neighbor_plan(options: Mapping[str, Any]) -> Plan:
     if by_type:
         return hetero_plan(options)
     if rule is not None:
-        return Plan(family="temporal", **_rule(rule), **_of(options, *_COMMON))
+        return Plan(family="temporal", **rule_fields(rule), **_of(options, *_COMMON))
     return Plan(
         **family,
         **of_mode,
@@ -60,7 +60,7 @@ def hetero_plan(options: Mapping[str, Any]) -> Plan:
         raise ValueError("prob, mask: expected at most one of them, got both")
     fields = _of(options, *_COMMON, "default_fanout", "map_bytes")
     fields |= {"fanouts": hops, "disjoint": options["disjoint"] or rule is not None}
-    return Plan(family="typed", **fields, **({} if rule is None else _rule(rule)))
+    return Plan(family="typed", **fields, **({} if rule is None else rule_fields(rule)))
 
 
 def fanouts_by_name(fanouts: Any, default_fanout: int | None) -> list[Any]:
@@ -103,7 +103,7 @@ def _has_types(fanouts: Any) -> bool:
     return isinstance(fanouts, (list, tuple)) and any(isinstance(n, Mapping) for n in fanouts)
 
 
-def _rule(rule: Temporal) -> dict[str, Any]:
+def rule_fields(rule: Temporal) -> dict[str, Any]:
     """Returns the fields that say which edges a bound leaves."""
     window = rule.window
     if datetime_kind(window) == "M":

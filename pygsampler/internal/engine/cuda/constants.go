@@ -83,6 +83,7 @@ const (
 	tallyThreads      = 256 // of visit_counts.cu, a seed, at most
 	transitThreads    = 256 // of transit.cu
 	khopThreads       = 256 // of khop.cu
+	contextThreads    = 128 // of context.cu, a warp a seed
 	programThreads    = 512 // of programs
 )
 

@@ -2,7 +2,11 @@
 // and the part of them that a bound leaves.
 package times
 
-import "math"
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
+)
 
 // Rows are the times of a graph whose rows are in their order, as keys: integers that ascend as the times
 // do. They are read-only, and any number of goroutines may read them.
@@ -60,14 +64,72 @@ func (r *Rows) Since(bound int64, rule *Rule) int64 {
 // Within is which part of so many edges from a position on a bound leaves.
 func (r *Rows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
 	keys := r.Edges[start : start+degree]
-	// Keys before the first that is too late.
-	late := bound
-	if !rule.Before {
-		if late++; late == math.MinInt64 {
-			return r.since(start, len(keys), bound, rule)
-		}
+	late, none := rule.late(bound)
+	if none {
+		return r.since(start, len(keys), bound, rule)
 	}
 	return r.since(start, below(keys, late), bound, rule)
+}
+
+// late is the key of the first time that is too late; none says that no time is.
+func (rule *Rule) late(bound int64) (key int64, none bool) {
+	if rule.Before {
+		return bound, false
+	}
+	return bound + 1, bound == math.MaxInt64
+}
+
+// WithinEach is Within of several rows under one bound, whose searches go side by side: what they read next is on its
+// way from memory for all of them at once. starts and counts say which rows, and then which parts of them.
+func (r *Rows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
+	var lows, left [Side]int64
+	for len(starts) > 0 {
+		n := min(len(starts), Side)
+		if late, none := rule.late(bound); !none {
+			copy(lows[:], starts[:n])
+			copy(left[:], counts[:n])
+			r.belowEach(lows[:n], left[:n], late)
+			for i, start := range starts[:n] {
+				counts[i] = lows[i] - start
+			}
+		}
+		if !math.IsInf(rule.Window, 1) {
+			for i, start := range starts[:n] {
+				starts[i], counts[i] = r.since(start, int(counts[i]), bound, rule)
+			}
+		}
+		starts, counts = starts[n:], counts[n:]
+	}
+}
+
+// Side is how many rows WithinEach searches at a time.
+const Side = 64
+
+// belowEach moves positions, from each of which so many keys ascend, to the first key that is not less than one.
+func (r *Rows) belowEach(lows, left []int64, than int64) {
+	var middles [Side]int64
+	for more := true; more; {
+		more = false
+		for i, n := range left {
+			middles[i] = lows[i] + max(n/2-1, 0)
+			more = more || n > few
+		}
+		prefetch.At(r.Edges, middles[:len(left)])
+		for i, n := range left {
+			if n <= few {
+				continue
+			}
+			if r.Edges[middles[i]] < than {
+				lows[i] += n / 2
+				left[i] -= n / 2
+			} else {
+				left[i] = n / 2
+			}
+		}
+	}
+	for i, n := range left {
+		lows[i] += int64(below(r.Edges[lows[i]:lows[i]+n], than))
+	}
 }
 
 // since leaves out, of the edges up to an end, those that are before a window.

@@ -2,6 +2,7 @@ package times
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -51,6 +52,39 @@ func TestWithin(t *testing.T) {
 						if got := int64(i) >= first && int64(i) < first+count; got != there {
 							t.Fatalf("float %v, time %d, bound %d, window %v, before %v: expected %v, got %v", float, x, bound, window, before, there, got)
 						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Rows that are searched side by side are the rows that are searched one by one, of every length and number.
+func TestWithinEach(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 2))
+	for _, rows := range []int{0, 1, 2, Side - 1, Side, Side + 1, 3*Side + 7} {
+		r := Rows{}
+		var starts, counts []int64
+		for i := range rows {
+			n := random.Int64N(40)
+			if i%7 == 0 {
+				n *= 50
+			}
+			starts, counts = append(starts, int64(len(r.Edges))), append(counts, n)
+			key := int64(-30)
+			for range n {
+				key += random.Int64N(3)
+				r.Edges = append(r.Edges, key)
+			}
+		}
+		for _, rule := range []Rule{{Window: math.Inf(1)}, {Window: 4}, {Window: 0, Before: true}, {Window: math.Inf(1), Before: true}} {
+			for _, bound := range []int64{math.MinInt64, -40, -20, 0, 7, math.MaxInt64} {
+				first, count := slices.Clone(starts), slices.Clone(counts)
+				r.WithinEach(first, count, bound, &rule)
+				for i := range starts {
+					f, n := r.Within(starts[i], counts[i], bound, &rule)
+					if n != count[i] || n > 0 && f != first[i] {
+						t.Fatalf("rows %d, rule %+v, bound %d, row %d: expected %d edges from %d on, got %d from %d on", rows, rule, bound, i, n, f, count[i], first[i])
 					}
 				}
 			}

@@ -30,13 +30,21 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class CheckedBlock:
-    """A hop as int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`."""
+    """A hop as int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`.
+
+    Of trees, node v of the tree of seed t is `t * num_nodes + v`, and edge e `t * num_edges + e`.
+    """
 
     dst: Int64s
     src: Int64s
     row: Int64s
     col: Int64s
     eid: Int64s
+
+
+def in_trees(nodes: Int64s, trees: Int64s, graph: CscGraph) -> Int64s:
+    """The ids of nodes in trees, as `CheckedBlock` has them."""
+    return trees * graph.num_nodes + nodes
 
 
 def expected_edges(graph: CscGraph, fanout: int, dst: npt.NDArray[Any]) -> int:
@@ -56,12 +64,12 @@ def check_batch(
     """Raises CheckError unless `blocks` (outermost first) is a sample of `graph` around `seeds`.
 
     With `frontier` "all" a hop expands every node that is known, with "new" those alone that the
-    hop before it was the first to reach.
+    hop before it was the first to reach, and with "trees" the same, but in a tree for each seed.
     """
     _expect(
         len(blocks) == len(fanouts), f"{who}: expected {len(fanouts)} blocks, got {len(blocks)}"
     )
-    known = turn = seeds
+    known = turn = in_trees(seeds, np.arange(len(seeds)), graph) if frontier == "trees" else seeds
     for hop in range(len(fanouts) - 1, -1, -1):
         block, where = blocks[hop], f"{who}: blocks[{hop}]"
         _expect(np.array_equal(block.dst, turn), f"{where}: dst nodes are not the frontier")
@@ -114,7 +122,9 @@ def _check_block(
     )
     _expect(_in_range(block.row, count), f"{where}: row: ids outside [0, {count})")
     _expect(_in_range(block.col, len(block.src)), f"{where}: col: ids outside the src nodes")
-    _expect(_in_range(block.eid, graph.num_edges), f"{where}: eid: ids outside the graph")
+    tree, owner = np.divmod(block.dst[block.row], graph.num_nodes)
+    eid = block.eid - tree * graph.num_edges
+    _expect(_in_range(eid, graph.num_edges), f"{where}: eid: ids outside the graph")
     got = np.bincount(block.row, minlength=count)
     wrong = np.flatnonzero(got != want)
     if len(wrong):
@@ -123,17 +133,17 @@ def _check_block(
     _expect(np.array_equal(block.src[: len(known)], known), f"{where}: src does not begin with dst")
     _expect(len(np.unique(block.src)) == len(block.src), f"{where}: a src node stands twice")
     _expect(len(np.unique(block.eid)) == len(block.eid), f"{where}: an edge stands twice")
-    owner = block.dst[block.row]
-    inside = (graph.indptr[owner] <= block.eid) & (block.eid < graph.indptr[owner + 1])
+    inside = (graph.indptr[owner] <= eid) & (eid < graph.indptr[owner + 1])
     _expect(bool(inside.all()), f"{where}: an edge of another row")
     _expect(
-        np.array_equal(graph.indices[block.eid], block.src[block.col]),
+        np.array_equal(in_trees(graph.indices[eid], tree, graph), block.src[block.col]),
         f"{where}: an edge from another vertex",
     )
 
 
 def _row_sizes(graph: CscGraph, fanout: int, dst: npt.NDArray[Any]) -> Int64s:
-    degree: Int64s = graph.indptr[dst + 1] - graph.indptr[dst]
+    node = dst % graph.num_nodes
+    degree: Int64s = graph.indptr[node + 1] - graph.indptr[node]
     return degree if fanout == -1 else np.minimum(degree, np.int64(fanout))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pygsampler._cli.bench.check import CheckedBlock, Int64s
+from pygsampler._cli.bench.check import CheckedBlock, Int64s, in_trees
 from pygsampler._cli.bench.csc import CscGraph
 
 BASELINE = "dgl"
@@ -33,7 +33,8 @@ class Session(Protocol):
 class Contender(Protocol):
     """`overlaps` says that batches are sampled ahead while the caller holds an earlier one.
 
-    `frontier` is what a hop expands: "all" nodes that are known, or those alone that are "new".
+    `frontier` is what a hop expands: "all" nodes that are known, or those alone that are "new", of
+    the batch or, with "trees", of a tree for each seed.
     Contenders of one comparison have it in common, since the edges differ.
     """
 
@@ -54,9 +55,12 @@ class Contender(Protocol):
 
 
 class _Ours:
-    """Batches of pygsampler from a function that samples a run."""
+    """Batches of pygsampler from a function that samples a run of `graph`."""
 
-    def __init__(self, run: Callable[[Sequence[Int64s], int], Iterator[Any]]) -> None:
+    def __init__(
+        self, graph: CscGraph, run: Callable[[Sequence[Int64s], int], Iterator[Any]]
+    ) -> None:
+        self._graph = graph
         self.run = run
 
     def edges(self, batch: Any) -> list[int]:
@@ -66,10 +70,17 @@ class _Ours:
         result = []
         for block in batch.blocks:
             col, row = (int64(ids) for ids in block.coo())
+            dst, src, eid = (
+                int64(ids) for ids in (block.dst_nodes, block.src_nodes, block.edge_ids)
+            )
             # With the frontier "new" rows are numbered among all nodes of the batch.
-            row -= getattr(block, "dst_offset", 0)
-            ids = (int64(block.dst_nodes), int64(block.src_nodes), row, col)
-            result.append(CheckedBlock(*ids, int64(block.edge_ids)))
+            first = getattr(block, "dst_offset", 0)
+            if batch.subgraph_ids is not None:
+                trees = int64(batch.subgraph_ids)
+                dst = in_trees(dst, trees[first : first + len(dst)], self._graph)
+                src = in_trees(src, trees[: len(src)], self._graph)
+                eid += trees[row] * self._graph.num_edges
+            result.append(CheckedBlock(dst, src, row - first, col, eid))
         return result
 
 
@@ -90,7 +101,9 @@ class _PygsamplerContender:
     def sampler(self, fanouts: Sequence[int], seed: int) -> Any:
         import pygsampler as pgs
 
-        return pgs.PGSampler(list(fanouts), seed=seed, frontier=self.frontier)
+        trees = self.frontier == "trees"
+        frontier = "new" if trees else self.frontier
+        return pgs.PGSampler(list(fanouts), seed=seed, frontier=frontier, disjoint=trees)
 
 
 class OneBatch(_PygsamplerContender):
@@ -108,7 +121,7 @@ class OneBatch(_PygsamplerContender):
             for number, seeds in enumerate(batches):
                 yield sampler.sample(ours, seeds, epoch=epoch, batch=number)
 
-        return _Ours(run)
+        return _Ours(graph, run)
 
 
 class Loader(_PygsamplerContender):
@@ -136,7 +149,7 @@ class Loader(_PygsamplerContender):
             loader.set_epoch(epoch)
             yield from loader
 
-        return _Ours(run)
+        return _Ours(graph, run)
 
 
 def int64(array: Any) -> Int64s:

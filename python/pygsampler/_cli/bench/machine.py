@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("pygsampler", "dgl", "torch", "torch-geometric", "numpy")
+_PACKAGES = ("pygsampler", "dgl", "torch", "torch-geometric", "kumo-engine", "numpy")
 
 
 def hardware() -> dict[str, Any]:

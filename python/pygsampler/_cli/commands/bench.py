@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 
 # So many are taken where the machine is fast and the time long; medians gain no more from others.
 _MOST_ROUNDS = 50
+# Names of --against: the modules that a peer needs, with their names, and how they get there.
+_PEERS = {
+    "dgl": ({"torch": "PyTorch", "dgl": "DGL"}, "pip install torch dgl"),
+    "pyg": (
+        {"torch": "PyTorch", "torch_geometric": "PyG", "pyg_lib": "pyg-lib"},
+        "pip install torch torch_geometric, and pyg-lib from https://data.pyg.org/whl",
+    ),
+    "kumo": ({"torch": "PyTorch", "diskgraph": "Kumo Engine"}, "pip install kumo-engine"),
+}
 
 
 @click.command(short_help="Time sampling of your graph, beside what is installed.")
@@ -29,6 +39,12 @@ _MOST_ROUNDS = 50
     show_default=True,
     help="Of timing, for each comparison; there are at least 3 rounds.",
 )
+@click.option(
+    "--against",
+    multiple=True,
+    type=click.Choice(list(_PEERS)),
+    help="Compare with this one; may be repeated.  [default: all that are installed]",
+)
 @options.device
 @options.picture("Draw edges a second with matplotlib")
 @options.as_json
@@ -37,6 +53,7 @@ def command(
     fanouts: tuple[int, ...],
     batch_size: int,
     seconds: float,
+    against: tuple[str, ...],
     device: str,
     plot: Path | None,
     as_json: bool,
@@ -46,8 +63,10 @@ def command(
     Every sampler is checked edge by edge before the clock starts, and counted under it; one that
     loses edges ends the run with exit code 1. All read the same arrays and take turns on the same
     seeds. DGL's NeighborSampler takes part where DGL is installed, PyG's where pyg-lib is; since a
-    hop of PyG's expands new nodes alone, ours is compared with it in that mode. With --device
-    cuda the GPU takes part beside the CPU.
+    hop of PyG's expands new nodes alone, ours is compared with it in that mode. Kumo Engine takes
+    part where kumo-engine is installed: it samples a tree for each seed, and of tables, so the
+    graph's edges are a table for it, in a temporary folder, and ours is compared with it on that
+    table, too. With --device cuda the GPU takes part beside the CPU and DGL.
     """
     from pygsampler._cli import output
     from pygsampler._cli.atomic_file import atomic_write
@@ -64,7 +83,7 @@ def command(
         setting = Setting(min(batch_size, csc.num_nodes), fanouts)
         if not setting.batch_size:
             raise CommandError(f"{file}: expected a graph with vertices, got none")
-        fields, notes = _contenders(device)
+        fields, notes = _contenders(device, against)
         try:
             compared = [(field[0], _compare(csc, setting, field, seconds)) for field in fields]
         except CheckError as error:
@@ -100,38 +119,63 @@ def _arrays(name: str, graph: Graph) -> CscGraph:
     return CscGraph(name, indptr, graph.indices.numpy())
 
 
-def _contenders(device: str) -> tuple[list[list[Any]], list[str]]:
-    """Who is compared with whom, the baseline first; and what to know of who is missing."""
-    from importlib.util import find_spec
+def _contenders(device: str, against: Sequence[str] = ()) -> tuple[list[list[Any]], list[str]]:
+    """Who is compared with whom, the baseline first; and what to know of who is missing.
 
+    Of peers those of `against` take part, each of which must be installed, or by default all that
+    are. Without DGL ours are compared with each other, unless other peers alone were named.
+    """
     from pygsampler._cli.bench.contenders import Loader, OneBatch
+    from pygsampler._cli.group import CommandError
 
-    fields: list[list[Any]] = [[OneBatch()]]
-    notes = []
+    missing = {peer: package for peer in _PEERS if (package := _missing(peer))}
+    for peer in against:
+        if peer in missing:
+            text = f"expected {missing[peer]}, which is not installed; {_PEERS[peer][1]}"
+            raise CommandError(f"--against {peer}: {text}")
     devices = ["cpu"] if device == "cpu" else ["cpu", device]
-    if find_spec("torch") is None:
-        notes.append("torch is not installed: without the loader, DGL and PyG")
-        fields[0] += [OneBatch(device=where) for where in devices[1:]]
-        return fields, notes
+    if "PyTorch" in missing.values():
+        notes = ["torch is not installed: without the loader, DGL, PyG and Kumo Engine"]
+        return [[OneBatch(device=where) for where in devices]], notes
     from pygsampler._cli.bench import frameworks
 
-    fields[0] = [form(device=where) for where in devices for form in (OneBatch, Loader)]
-    if find_spec("dgl") is None:
-        notes.append("DGL is not installed: times without a ratio to it")
-    else:
-        fields[0] = [frameworks.DglSampler(), *fields[0], frameworks.DglAdapter()]
+    notes = [] if against else [f"{package} is not installed" for package in missing.values()]
+    peers = against or tuple(peer for peer in _PEERS if peer not in missing)
+    ours = [form(device=where) for where in devices for form in (OneBatch, Loader)]
+    fields: list[list[Any]] = []
+    if "dgl" in peers:
+        fields.append([frameworks.DglSampler(), *ours, frameworks.DglAdapter()])
         if device != "cpu":
             if frameworks.dgl_runs_on(device):
                 fields[0].insert(1, frameworks.DglSampler(device))
             else:
                 notes.append("this DGL was built without CUDA: it samples on the CPU alone")
-    if find_spec("torch_geometric") is None:
-        notes.append("PyG is not installed")
-    elif not frameworks.pyg_lib():
-        notes.append("pyg-lib is not installed: PyG's own sampler cannot take part")
-    else:
+    elif not against or device != "cpu":
+        fields.append(ours)
+    if "pyg" in peers:
         fields.append([frameworks.PygSampler(), OneBatch(frontier="new"), frameworks.PygAdapter()])
+    if "kumo" in peers:
+        from pygsampler._cli.bench.kumo import KumoSampler, TableSampler
+
+        fields.append([KumoSampler(), TableSampler(), OneBatch(frontier="trees")])
     return fields, notes
+
+
+def _missing(peer: str) -> str | None:
+    """The name of the first package that `peer` needs and that is not installed."""
+    from importlib.util import find_spec
+
+    for module, package in _PEERS[peer][0].items():
+        if module == "pyg_lib":
+            from pygsampler._cli.bench import frameworks
+
+            # Installed for another torch it does not load.
+            found = frameworks.pyg_lib()
+        else:
+            found = find_spec(module) is not None
+        if not found:
+            return package
+    return None
 
 
 def _compare(
