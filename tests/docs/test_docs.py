@@ -298,7 +298,7 @@ def test_figures_have_a_place_on_their_pages() -> None:
         *("locality_subgraphs", "locality_cache"),
         *("convergence", "convergence_of_gpu", "gsampler_training", "gsampler_training_of_gpu"),
         *("nextdoor_training", "nextdoor_training_of_gpu"),
-        *("parts", "parts_model", "copies", "small_calls"),
+        *("parts", "parts_model", "copies", "small_calls", "contexts"),
     }
     # Those of a GPU where there are any: what is kept is shown, in one table or several.
     results = ROOT / "benchmarks" / "results" / "gpu"

@@ -70,7 +70,7 @@ def run(emulator: Path, *parts: str, code: str = "", **variables: str) -> tuple[
 def test_cases_run_every_kernel(emulator: Path, tmp_path: Path) -> None:
     """On the emulator, but for those that need tensors on a GPU."""
     log = tmp_path / "launches"
-    parts = "batches", "types", "times", "programs", "walks"
+    parts = "batches", "types", "times", "programs", "contexts", "walks"
     status, text = run(emulator, *parts, EMULATOR_LAUNCHES=str(log))
     assert status == 0, text[-3000:]
     want = {gpu_check_small.GENERATED}

@@ -93,6 +93,9 @@ class ContextGraph:
         if self.times is None:
             return None, None
         values = self.random.integers(-5, 6, len(kinds)).astype(self.dtype)
+        if self.times == "node" and not any(kind[0] in self.node_times for kind in self.ends):
+            # No edge has a time, so that seeds' are integers.
+            values = values.astype(np.int64)
         by_type = {
             name: values[kinds == place]
             for place, name in enumerate(self.node_types)
