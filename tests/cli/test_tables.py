@@ -15,6 +15,10 @@ import pygsampler as pgs
 partner("pyarrow")
 
 
+# The tables of the folder, in the order of the command.
+PATHS = {"no:body": "", "sales": "", "users": ".csv"}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "shop"
@@ -60,6 +64,10 @@ def test_schema_and_graph(run: Callable[..., Any], folder: Path, tmp_path: Path)
         assert graph.num_nodes == {"no:body": 1, "sales": 3, "users": 2}
         assert graph.index_of({"users": [7, 5]})["users"].tolist() == [1, 0]
         assert graph.ndata["users"]["age"].tolist() == [30, 40]
+        tables = {name: folder / f"{name}{end}" for name, end in PATHS.items()}
+        pgs.Graph.from_tables(tables, schema, unmatched="drop").save(tmp_path / "memory.pgs")
+    assert out.read_bytes() == (tmp_path / "memory.pgs").read_bytes()
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_names_beyond_16_bits(run: Callable[..., Any], folder: Path) -> None:

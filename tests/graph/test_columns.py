@@ -18,6 +18,7 @@ import pygsampler as pgs
 
 pa = partner("pyarrow")
 pq = partner("pyarrow.parquet")
+both_ways = pytest.mark.usefixtures("both_table_ways")
 
 DAY = datetime.datetime(2024, 3, 1, 12)
 TABLE: dict[str, Any] = {
@@ -79,6 +80,7 @@ def opened(made: pgs.Graph, folder: Path) -> pgs.Graph:
     return pgs.Graph.open(folder / "g.pgs", verify=True)
 
 
+@both_ways
 @pytest.mark.parametrize(
     "way",
     [
@@ -97,6 +99,7 @@ def test_columns_stay(way: Callable[[pgs.Graph, Path], pgs.Graph], tmp_path: Pat
     check(way(graph(), tmp_path))
 
 
+@both_ways
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "parquet"])
 def test_columns_of_libraries(library: str, tmp_path: Path) -> None:
     if library == "pandas":
@@ -115,6 +118,7 @@ def test_columns_of_libraries(library: str, tmp_path: Path) -> None:
     check(pgs.Graph.from_tables({"items": frame, "sales": SALES}, SCHEMA))
 
 
+@both_ways
 def test_kinds_are_guessed_by_types() -> None:
     listed = {**SCHEMA, "items": {"key": "id", "columns": list(KINDS)}}
     coded = pa.array(TABLE["color"]).dictionary_encode()
@@ -127,6 +131,7 @@ def test_kinds_are_guessed_by_types() -> None:
     assert "color" not in graph(default).columns["items"]
 
 
+@both_ways
 def test_categories_of_pieces_and_repetitions() -> None:
     pieces = pa.chunked_array(
         [pa.array(["b", None]).dictionary_encode(), pa.array(["a", "b"]).dictionary_encode()]
@@ -144,6 +149,7 @@ def test_categories_of_pieces_and_repetitions() -> None:
     assert column.categories == ("x", "y") and column.values.tolist() == [1] * 4
 
 
+@both_ways
 def test_text_of_pieces_and_none() -> None:
     pieces = pa.chunked_array([pa.array(["x", "a", None]).slice(1), pa.array(["", "ü"])])
     assert graph(note=pieces).columns["items"]["note"].values.to_pylist() == ["a", None, "", "ü"]
@@ -157,6 +163,7 @@ def test_text_of_pieces_and_none() -> None:
     assert column.values.to_pylist() == [] and column.missing.tolist() == []
 
 
+@both_ways
 def test_text_of_a_file_is_mapped(tmp_path: Path) -> None:
     made = opened(graph(note=["x" * 1000] * 4), tmp_path)
     stored = made.file_arrays["items"]
@@ -166,6 +173,7 @@ def test_text_of_a_file_is_mapped(tmp_path: Path) -> None:
     assert text.buffers()[1].address == stored[f"columns.{place}.node_names.offsets"]._address
 
 
+@both_ways
 def test_a_schema_in_yaml_and_json(tmp_path: Path) -> None:
     yaml = partner("yaml")
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(SCHEMA))
@@ -174,6 +182,7 @@ def test_a_schema_in_yaml_and_json(tmp_path: Path) -> None:
     check(graph(tmp_path / "s.json"))
 
 
+@both_ways
 def test_columns_of_nothing_but_missing_values() -> None:
     kinds = {name: kind for name, kind in KINDS.items() if kind != "embedding"}
     schema = {**SCHEMA, "items": {"key": "id", "columns": kinds}}
@@ -185,6 +194,7 @@ def test_columns_of_nothing_but_missing_values() -> None:
         graph(emb=[None] * 4)
 
 
+@both_ways
 def test_dictionaries_that_are_called_text_or_numbers() -> None:
     kinds = {"color": "text", "shop": "number"}
     schema = {**SCHEMA, "items": {"key": "id", "columns": kinds}}
@@ -215,6 +225,7 @@ def test_graphs_without_columns(tmp_path: Path) -> None:
     assert opened(typed, tmp_path).columns == {}
 
 
+@both_ways
 def test_arrays_that_are_no_columns_are_refused(tmp_path: Path) -> None:
     made = graph()
     labels = dict(made.file_arrays["items"])
@@ -232,6 +243,7 @@ def test_arrays_that_are_no_columns_are_refused(tmp_path: Path) -> None:
             made.columns  # noqa: B018
 
 
+@both_ways
 @pytest.mark.parametrize(
     ("columns", "error", "text"),
     [
@@ -254,6 +266,7 @@ def test_wrong_kinds(columns: Any, error: type[Exception], text: str) -> None:
         graph(schema, half=[0.5, 1.0, 1.5, 2.0])
 
 
+@both_ways
 def test_samples_are_those_of_a_graph_without_columns() -> None:
     plain = {**SCHEMA, "items": {"key": "id", "columns": []}}
     sampler = pgs.PGSampler([3, 3], seed=1)

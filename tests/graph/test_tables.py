@@ -19,6 +19,7 @@ import pygsampler as pgs
 
 pa = partner("pyarrow")
 pq = partner("pyarrow.parquet")
+pytestmark = pytest.mark.usefixtures("both_table_ways")
 
 DAYS = np.array(["2024-03-01", "2024-03-02", "2024-03-05", "2024-03-09"], "datetime64[D]")
 TABLES: dict[str, Any] = {

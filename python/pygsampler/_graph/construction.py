@@ -10,6 +10,7 @@ from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.interning import IDS, intern
 from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._engine.progress import Progress
 from pygsampler._graph import converters, csc_arrays, node_names, table_conversion
 from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.relation import Relation
@@ -138,10 +139,10 @@ def group_from_coo(
 
 
 def group_from_tables(
-    tables: Any, schema: Any, unmatched: Any, name_prefix: str = ""
+    tables: Any, schema: Any, unmatched: Any, name_prefix: str = "", progress: Progress = False
 ) -> RelationGroup:
     """Returns the relations of tables by their foreign keys; nodes have the keys as labels."""
-    found = table_conversion.tables_to_graph(tables, schema, unmatched, name_prefix)
+    found = table_conversion.tables_to_graph(tables, schema, unmatched, name_prefix, progress)
     group = _labeled(group_from(found.parts), found.labels)
     for kind, arrays in found.columns.items():
         more = node_names.label_arrays(arrays)

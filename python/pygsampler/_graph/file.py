@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pygsampler._graph.named_arrays import NamedArrays
     from pygsampler._graph.relation_state import RelationState
 
+Section = Array | file_sections.SectionWriter
+Sections = Mapping[str, Any]
 # What the types are called, and how many nodes they have.
 _TYPES = "types"
 # The sections of a type's nodes begin with this and its place.
@@ -134,7 +136,7 @@ def save(
     ``drawn`` are the graphs that are drawn by edge arrays, of those whose tables are to be there,
     and ``by_out_edges`` is the graph by its out-edges where that is.
     """
-    beside: dict[str, Array | file_sections.SectionWriter] = {
+    beside: dict[str, Section] = {
         **graph_save.check_file_arrays(host._arrays if arrays is None else arrays),
         **graph_data.sections(host._edata, host._ndata),
     }
@@ -168,16 +170,31 @@ def write_hetero_file(
     progress: Progress,
 ) -> None:
     """Writes the relations of a graph that is on the CPU, and the arrays of all types."""
-    types = {"nodes": dict(nodes), "edges": list(relations)}
-    sections: dict[str, Array | file_sections.SectionWriter] = {
-        _TYPES: as_array(json.dumps(types).encode(), _TYPES)
+    of_relations = {
+        kind: graph_save.csc_sections(graph._open()) | graph_data.sections(graph._edata, {})
+        for kind, graph in relations.items()
     }
-    for place, graph in enumerate(relations.values()):
-        of_graph = graph_save.csc_sections(graph._open()) | graph_data.sections(graph._edata, {})
-        sections.update((f"{place}.{name}", array) for name, array in of_graph.items())
-    for place, (kind, of_type) in enumerate(node_data.items()):
-        of_nodes = {**graph_data.sections({}, of_type), **names.get(kind, {})}
-        sections.update((f"{_NODES}{place}.{name}", array) for name, array in of_nodes.items())
+    of_nodes = {
+        kind: {**graph_data.sections({}, of_type), **names.get(kind, {})}
+        for kind, of_type in node_data.items()
+    }
+    write_hetero_sections(path, nodes, of_relations, of_nodes, progress)
+
+
+def write_hetero_sections(
+    path: str,
+    nodes: Mapping[str, int],
+    of_relations: Mapping[tuple[str, str, str], Sections],
+    of_nodes: Mapping[str, Sections],
+    progress: Progress,
+) -> None:
+    """Writes the sections of relations, and those of the nodes of each type, by their names."""
+    types = {"nodes": dict(nodes), "edges": list(of_relations)}
+    sections: dict[str, Section] = {_TYPES: as_array(json.dumps(types).encode(), _TYPES)}
+    for place, of_relation in enumerate(of_relations.values()):
+        sections.update((f"{place}.{name}", array) for name, array in of_relation.items())
+    for place, of_type in enumerate(of_nodes.values()):
+        sections.update((f"{_NODES}{place}.{name}", array) for name, array in of_type.items())
     graph_save.write_graph_file(path, sections, max(nodes.values()), progress, typed=True)
 
 

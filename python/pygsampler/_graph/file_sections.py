@@ -7,10 +7,12 @@ docs/developer/file-format.md describes both.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from pygsampler._arrays.array import Array, as_array
+from pygsampler._arrays.dtypes import KINDS
 from pygsampler._arrays.mmap_file import CSC, MappedFile, checksum
 from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
@@ -33,22 +35,21 @@ _OUT_OFFSETS, _OUT_CHECKSUMS = 5, 8
 
 
 class SectionWriter:
-    """A section of int64 that is written piece after piece."""
+    """A section that is written piece after piece, by default of int64 in one dimension."""
 
-    __slots__ = ("pieces",)
+    __slots__ = ("dtype", "pieces", "shape")
 
-    dtype = "int64"
-
-    def __init__(self, pieces: list[Array]) -> None:
-        self.pieces = pieces
+    def __init__(
+        self, pieces: Iterable[Array], dtype: str = "int64", shape: tuple[int, ...] | None = None
+    ) -> None:
+        if shape is None:
+            pieces = list(pieces)
+            shape = (sum(piece.nbytes for piece in pieces) // 8,)
+        self.pieces, self.dtype, self.shape = pieces, dtype, shape
 
     @property
     def nbytes(self) -> int:
-        return sum(piece.nbytes for piece in self.pieces)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.nbytes // 8,)
+        return prod(self.shape) * KINDS[self.dtype].size
 
 
 def array_names(given: Any, edges: Mapping[str, Array]) -> list[str]:

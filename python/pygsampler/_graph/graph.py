@@ -33,6 +33,7 @@ from pygsampler._graph.schema import (
     check_by_type,
     check_relations,
 )
+from pygsampler._graph.table_file import write_table_graph
 
 if TYPE_CHECKING:
     from pygsampler._engine.progress import Progress
@@ -334,7 +335,14 @@ class Graph(GraphState):
 
     @classmethod
     def from_tables(
-        cls, tables: Mapping[str, Any], schema: Any = None, *, unmatched: str = "error"
+        cls,
+        tables: Mapping[str, Any],
+        schema: Any = None,
+        *,
+        unmatched: str = "error",
+        out: Any = None,
+        memory: int | None = None,
+        progress: Progress = False,
     ) -> Graph:
         """The graph of tables with keys: a node for each row, an edge for each foreign key.
 
@@ -361,14 +369,27 @@ class Graph(GraphState):
         unmatched : {"error", "drop"}
             Foreign keys that no row has: a ValueError that counts and names some of them, or, with
             "drop", no edge, and a warning in the log of "pygsampler".
+        out : path, optional
+            A graph file to write, for tables that are larger than memory: they are read in
+            batches, some columns several times, and keys, edges and arrays are in a temporary
+            folder in its folder meanwhile. The file is that of ``save``, appears when it is
+            complete, and replaces one of its name then; an error or Ctrl-C leaves what was there.
+        memory : int, optional
+            With ``out`` a bound in bytes for rows that are in memory, of those that are read from
+            files and queries; half of what is free by default.
+        progress : bool or callable
+            True shows a tqdm bar when it takes more than two seconds; a function is called with
+            the rows done and in all. A row counts each time that it is read, joined or written, and
+            the number in all may grow.
 
         Returns
         -------
         Graph
-            Heterogeneous. ``ndata[table]`` has the columns, numbers with missing values as
-            float64 with NaN, decimals as float64, lists of equal length as rows, categories as
-            codes, -1 for missing ones, dates as nanoseconds, NaT for missing ones. Times are called
-            "time" in each of them, so that ``PGSampler(..., temporal="time")`` samples by them.
+            Heterogeneous; with ``out`` mapped as by ``open``. ``ndata[table]`` has the columns,
+            numbers with missing values as float64 with NaN, decimals as float64, lists of equal
+            length as rows, categories as codes, -1 for missing ones, dates as nanoseconds, NaT for
+            missing ones. Times are called "time" in each of them, so that
+            ``PGSampler(..., temporal="time")`` samples by them.
             ``columns[table]`` has kinds, names of categories, and text.
 
         Raises
@@ -377,9 +398,19 @@ class Graph(GraphState):
             For other tables and schemas, keys that are missing or there twice, and foreign keys of
             another type than the key has; for queries that fail, by the error of the database.
         FileNotFoundError, ImportError
-            Where there is no file, no pyarrow, or no PyYAML for a schema in YAML.
+            Where there is no file, no folder for ``out``, no pyarrow, or no PyYAML for a schema in
+            YAML.
+        OSError
+            Where the disk of ``out`` is full or does not allow it.
         """
-        return cls._wrap(construction.group_from_tables(tables, schema, unmatched))
+        if out is not None:
+            path = write_table_graph(tables, schema, unmatched, out, memory, progress)
+            return cls.open(path)
+        if memory is not None:
+            raise ValueError(f"memory: expected None without out, got {describe(memory)}")
+        return cls._wrap(
+            construction.group_from_tables(tables, schema, unmatched, progress=progress)
+        )
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:

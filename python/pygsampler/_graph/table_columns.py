@@ -4,35 +4,52 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from pygsampler._arrays import interning
 from pygsampler._arrays.array import Array
+from pygsampler._arrays.interning import BYTES, IDS, OFFSETS
 from pygsampler._graph import node_names
 from pygsampler._graph.table_keys import key_labels
-from pygsampler._graph.table_sources import COLUMN_KINDS, is_date, is_number, plain_column
+from pygsampler._graph.table_sources import (
+    COLUMN_KINDS,
+    is_date,
+    is_number,
+    plain_column,
+    text_buffers,
+)
 
 __all__ = [
     "COLUMNS",
     "NO_TIME",
+    "VALID",
+    "Categories",
     "Column",
     "cast_null",
     "category_codes",
     "column_arrays",
     "column_kind",
+    "column_parts",
     "columns_of",
     "encode_categories",
     "is_of_columns",
+    "packed_marks",
+    "text_column",
+    "valid_marks",
 ]
 
 ColumnKind = Literal["number", "category", "text", "time", "embedding"]
 
 # The array that lists the columns of a node type; those of the i-th begin with COLUMNS.i.
 COLUMNS = "columns"
-_VALID = "valid"
+# The marks of the texts that are there.
+VALID = "valid"
 # The time that a row lacks, which NumPy calls NaT.
 NO_TIME = -(2**63)
+# Values at least before those that are there twice are looked for.
+_PENDING = 1 << 12
 
 
 class Column(NamedTuple):
@@ -122,11 +139,19 @@ def category_codes(column: Any, where: str) -> Any:
 
     if not pa.types.is_dictionary(column.type):
         column = _dictionary(column, where)
-    codes = column.combine_chunks()
-    if isinstance(codes, pa.ChunkedArray):
-        codes = codes.chunk(0) if codes.num_chunks else pa.array([], column.type)
+    codes = column if isinstance(column, pa.DictionaryArray) else _single_array(column)
     indices = codes.indices.cast(pa.int32()).fill_null(-1)
     return indices.to_numpy(zero_copy_only=False)
+
+
+def _single_array(column: Any) -> Any:
+    """Returns the chunks of a column as one array."""
+    import pyarrow as pa
+
+    found = column.combine_chunks()
+    if isinstance(found, pa.ChunkedArray):
+        return found.chunk(0) if found.num_chunks else pa.array([], column.type)
+    return found
 
 
 def _dictionary(column: Any, where: str) -> Any:
@@ -135,12 +160,29 @@ def _dictionary(column: Any, where: str) -> Any:
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries().combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-        names = column.dictionary
-        if not names.null_count and pc.count_distinct(names).as_py() == len(names):
-            return pa.DictionaryArray.from_arrays(column.indices.cast(pa.int32()), names)
+        # Arrow refuses missing categories, and more of them than the type of the codes has.
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            codes = _single_array(column.unify_dictionaries())
+            names = codes.dictionary
+            if not names.null_count and pc.count_distinct(names).as_py() == len(names):
+                return pa.DictionaryArray.from_arrays(codes.indices.cast(pa.int32()), names)
+    categories = Categories(where)
+    categories.add_names(column)
+    return categories.encode(column) if categories.are_names else _encoded(column, where)
+
+
+def _encoded(column: Any, where: str) -> Any:
+    """A column as one array of a dictionary, whose categories have the order of the rows."""
+    column = _countable(column, where)
+    with _errors_of_type(column.type, where):
+        return column.dictionary_encode()
+
+
+def _countable(column: Any, where: str) -> Any:
+    """A column of one piece without dictionaries, with integers instead of floats."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     column = plain_column(column)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
@@ -152,19 +194,144 @@ def _dictionary(column: Any, where: str) -> Any:
                 f"{where}: expected categories, got numbers with fractions; round them, or call "
                 'them "number"'
             ) from None
+    return column
+
+
+@contextmanager
+def _errors_of_type(kind: Any, where: str) -> Iterator[None]:
+    """TypeError where Arrow does not compare values of a type."""
+    import pyarrow as pa
+
     try:
-        return column.dictionary_encode()
+        yield
     except (pa.ArrowNotImplementedError, AttributeError):
         raise TypeError(
-            f"{where}: expected categories, which are text, integers or booleans, got {column.type}"
+            f"{where}: expected categories, which are text, integers or booleans, got {kind}"
         ) from None
 
 
-def column_arrays(table: Any, where: str, kinds: Mapping[str, ColumnKind]) -> dict[str, Any]:
+class Categories:
+    """The categories of a column, whose rows are added piece by piece.
+
+    Categories are those of all dictionaries, in their order, also without rows. They are the values
+    in the order of the rows for a column without dictionaries, and where one of these has a missing
+    category.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._names, self._values = _Distinct(), _Distinct()
+        self._has_missing = False
+        self._last: Any = None
+        self._array: Any = None
+
+    @property
+    def are_names(self) -> bool:
+        """True if the categories are those of dictionaries."""
+        return self._last is not None and not self._has_missing
+
+    def add_names(self, column: Any) -> None:
+        """Adds the dictionaries of a column, if it has some."""
+        import pyarrow as pa
+
+        if not pa.types.is_dictionary(column.type):
+            return
+        for names in _dictionaries(column) or [pa.array([], column.type.value_type)]:
+            if self._last is not None and names.equals(self._last):
+                continue
+            self._last = names
+            with _errors_of_type(names.type, self._where):
+                self._names.add(plain_column(names))
+            self._has_missing |= names.null_count > 0
+
+    def add(self, column: Any) -> None:
+        """Adds rows of the column."""
+        import pyarrow as pa
+
+        column = cast_null(column, "category")
+        self.add_names(column)
+        pieces = [column]
+        if pa.types.is_dictionary(column.type):
+            none = pa.array([], column.type.value_type)
+            pieces = [chunk.unique() for chunk in column.chunks] or [none]
+        for piece in pieces:
+            values = plain_column(piece)
+            with _errors_of_type(values.type, self._where):
+                self._values.add(values)
+
+    def array(self) -> Any:
+        """Returns the categories as an Arrow array, after the last rows were added."""
+        if self._array is None:
+            if self.are_names:
+                self._array = self._names.array()
+            else:
+                self._array = _encoded(self._values.array(), self._where).dictionary
+        return self._array
+
+    def encode(self, column: Any) -> Any:
+        """Returns rows of the column as one array whose dictionary is ``array``."""
+        import pyarrow as pa
+
+        names = self.array()
+        column = cast_null(column, "category")
+        if not self.are_names:
+            codes = _codes([_countable(column, self._where)], names)
+        else:
+            codes = [chunk.indices.cast(pa.int32()) for chunk in column.chunks]
+            own = [plain_column(each) for each in _dictionaries(column)]
+            if not all(each.equals(names) for each in own):
+                new = _codes(own, names)
+                codes = [to.take(old) for to, old in zip(new, codes, strict=True)]
+        return pa.DictionaryArray.from_arrays(
+            _single_array(pa.chunked_array(codes, pa.int32())), names
+        )
+
+
+def _dictionaries(column: Any) -> list[Any]:
+    return [chunk.dictionary for chunk in column.chunks]
+
+
+def _codes(pieces: list[Any], names: Any) -> list[Any]:
+    """Returns the places of the values of arrays in ``names``, which has all of them, int32."""
+    import pyarrow as pa
+
+    codes = pa.concat_arrays([names, *pieces]).dictionary_encode().indices.cast(pa.int32())
+    ends = list(accumulate(map(len, pieces), initial=len(names)))
+    return [codes[start:stop] for start, stop in pairwise(ends)]
+
+
+class _Distinct:
+    """The different values of Arrow arrays of a type, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Any] = []
+        # Values behind the first piece.
+        self._more = 0
+
+    def add(self, values: Any) -> None:
+        values = values.unique()
+        self._more += len(values) if self._pieces else 0
+        self._pieces.append(values)
+        # Seldom, since all that are there are hashed again.
+        if self._more > max(len(self._pieces[0]), _PENDING):
+            self.array()
+
+    def array(self) -> Any:
+        import pyarrow as pa
+
+        if len(self._pieces) > 1:
+            self._pieces = [pa.chunked_array(self._pieces).unique()]
+            self._more = 0
+        return self._pieces[0]
+
+
+def column_arrays(
+    kinds: Mapping[str, ColumnKind], values: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """Returns the arrays of a graph file that say what columns a table has, by their names.
 
-    ``table`` has its categories as ``encode_categories`` returns them, and ``kinds`` those of the
-    columns in their order. Empty without columns.
+    ``kinds`` has those of the columns in their order, and ``values`` the arrays of the columns of
+    categories and text, as ``column_parts`` has them. Empty without columns.
     """
     if not kinds:
         return {}
@@ -172,39 +339,51 @@ def column_arrays(table: Any, where: str, kinds: Mapping[str, ColumnKind]) -> di
 
     about = [{"name": name, "kind": kind} for name, kind in kinds.items()]
     found: dict[str, Any] = {COLUMNS: np.frombuffer(json.dumps(about).encode(), np.uint8)}
-    for place, (name, kind) in enumerate(kinds.items()):
-        parts: Mapping[str, Any] = {}
-        if kind == "category":
-            parts = key_labels(table[name].chunk(0).dictionary)
-        elif kind == "text":
-            parts = _text_arrays(table[name], f"{where}: {name}")
-        found |= {f"{COLUMNS}.{place}.{part}": values for part, values in parts.items()}
+    for place, name in enumerate(kinds):
+        own = values.get(name, {})
+        found |= {f"{COLUMNS}.{place}.{part}": array for part, array in own.items()}
     return found
 
 
-def _text_arrays(column: Any, where: str) -> dict[str, Any]:
-    """Returns the offsets and bytes of a column of text, and which rows are there if some lack."""
-    import numpy as np
+def column_parts(
+    table: Any, where: str, kinds: Mapping[str, ColumnKind]
+) -> dict[str, dict[str, Any]]:
+    """Returns the arrays of a table's columns of categories and text, by column and part.
+
+    ``table`` has its categories as ``encode_categories`` returns them.
+    """
+    found = {}
+    for name, kind in kinds.items():
+        if kind == "category":
+            found[name] = key_labels(table[name].chunk(0).dictionary)
+        elif kind == "text":
+            text = text_column(table[name], f"{where}: {name}")
+            found[name] = dict(zip((OFFSETS, BYTES), text_buffers(text), strict=True))
+            if text.null_count:
+                found[name][VALID] = packed_marks(valid_marks(text))
+    return found
+
+
+def text_column(column: Any, where: str) -> Any:
+    """Returns a column of text as one array of large strings; TypeError for another column."""
     import pyarrow as pa
 
     column = plain_column(cast_null(column, "text"))
     if not pa.types.is_large_string(column.type):
         raise TypeError(f"{where}: expected text, got {column.type}")
-    _, offsets, text = column.buffers()
-    count = len(column)
-    if offsets is None or not count:
-        starts = np.zeros(count + 1, np.int64)
-    else:
-        starts = np.frombuffer(offsets, np.int64)[column.offset : column.offset + count + 1]
-    known = b"" if text is None else text
-    found = {
-        interning.OFFSETS: starts - starts[0],
-        interning.BYTES: np.frombuffer(known, np.uint8)[starts[0] : starts[-1]],
-    }
-    if column.null_count:
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        found[_VALID] = np.packbits(valid, bitorder="little")
-    return found
+    return column
+
+
+def valid_marks(column: Any) -> Any:
+    """Returns which rows of an array are there, bool."""
+    return column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def packed_marks(valid: Any) -> Any:
+    """Returns marks as bits, eight in a byte, the first in the lowest."""
+    import numpy as np
+
+    return np.packbits(valid, bitorder="little")
 
 
 def is_of_columns(name: str) -> bool:
@@ -247,7 +426,7 @@ def _columns(
             yield name, Column(kind, _texts(parts))
         elif kind == "category":
             names = node_names.names_of(parts)
-            categories = parts[interning.IDS] if names is None else names
+            categories = parts[IDS] if names is None else names
             yield name, Column(kind, ndata[name], tuple(categories.tolist()))
         else:
             yield name, Column(kind, ndata[name])
@@ -258,10 +437,10 @@ def _texts(arrays: Mapping[str, Array]) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    starts, text = arrays[interning.OFFSETS].numpy(), arrays[interning.BYTES].numpy()
+    starts, text = arrays[OFFSETS].numpy(), arrays[BYTES].numpy()
     if starts[0] or starts[-1] != len(text) or (np.diff(starts) < 0).any():
         raise ValueError("offsets that are not those of the text")
-    count, valid = len(starts) - 1, arrays.get(_VALID)
+    count, valid = len(starts) - 1, arrays.get(VALID)
     if valid is not None and 8 * len(valid) < count:
         raise ValueError("too few marks of the texts that are there")
     buffers = [

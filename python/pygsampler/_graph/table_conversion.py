@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates
 from pygsampler._arrays.interning import IDS
 from pygsampler._engine.checks import describe
+from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler._graph.converters import HeteroParts
+from pygsampler._graph.table_batches import RowProgress, count_rows
 from pygsampler._graph.table_columns import (
     NO_TIME,
     cast_null,
     category_codes,
     column_arrays,
     column_kind,
+    column_parts,
     encode_categories,
 )
 from pygsampler._graph.table_keys import foreign_key_edges, key_labels, primary_key
-from pygsampler._graph.table_schema import checked_schema, guess_schema, read_schema
+from pygsampler._graph.table_schema import schemas_of
 from pygsampler._graph.table_sources import (
     TableSchema,
     is_date,
@@ -53,52 +57,64 @@ class TableGraph(NamedTuple):
     columns: dict[str, dict[str, Any]]
 
 
-def tables_to_graph(tables: Any, schema: Any, unmatched: Any, name_prefix: str = "") -> TableGraph:
+class MissingValuesError(ValueError):
+    """Missing values in a column that needs all; ``where`` names the column.
+
+    ``text`` has places for how many are missing, and of how many.
+    """
+
+    def __init__(self, where: str, text: str, missing: int, total: int) -> None:
+        super().__init__(f"{where}: {text.format(missing=missing, total=total)}")
+        self.where, self.text = where, text
+
+
+def tables_to_graph(
+    tables: Any, schema: Any, unmatched: Any, name_prefix: str = "", progress: Progress = False
+) -> TableGraph:
     """Returns the parts of the graph of tables, as ``Graph.from_tables`` describes them.
 
     ``name_prefix`` stands before a column in the name of its relation.
     """
-    if unmatched not in _UNMATCHED:
-        raise ValueError(f"unmatched: expected one of {_UNMATCHED}, got {describe(unmatched)}")
-    sources = open_tables(tables)
-    if schema is None:
-        schemas = guess_schema(sources)
-    else:
-        schemas = checked_schema(read_schema(schema), sources)
-    read = {name: read_table(source, name, schemas[name]) for name, source in sources.items()}
-    keys = {name: primary_key(read[name], name, of.key) for name, of in schemas.items() if of.key}
-    edges: dict[EdgeType, tuple[Rows, Rows]] = {}
-    for name, of in schemas.items():
-        for column, target in of.links.items():
+    check_unmatched(unmatched)
+    with progress_callback(progress, "reading tables", "rows") as report:
+        advance = RowProgress(report)
+        sources = open_tables(tables)
+        schemas = schemas_of(schema, sources)
+        kinds = link_types(schemas, name_prefix)
+        if progress:
+            for name, source in sources.items():
+                of = schemas[name]
+                advance.expect(count_rows(source) * (1 + bool(of.key) + len(of.links)))
+        read = {
+            name: read_table(source, name, schemas[name], advance)
+            for name, source in sources.items()
+        }
+        keys = {}
+        for name, of in schemas.items():
+            if of.key:
+                keys[name] = primary_key(read[name], name, of.key)
+                advance(len(read[name]))
+        edges: dict[EdgeType, tuple[Rows, Rows]] = {}
+        for (name, column), (there, back) in kinds.items():
+            target = there[2]
             ends = foreign_key_edges(read[name], name, column, keys[target], target, unmatched)
-            there = name, name_prefix + column, target
-            back = target, _REVERSE + name_prefix + column, name
-            for kind in (there, back):
-                if kind in edges:
-                    raise ValueError(
-                        f"schema[{name!r}]: links[{column!r}]: expected one relation {kind}, got "
-                        "two; rename the column"
-                    )
             edges[there], edges[back] = ends, ends[::-1]
-    if not edges:
-        raise ValueError(
-            "schema: expected a link between two tables at least, got none; "
-            'schema={"orders": {"links": {"customer_id": "customers"}}}'
-        )
+            advance(len(read[name]))
     nodes = {name: table.num_rows for name, table in read.items()}
-    kinds = {name: _all_kinds(read[name], name, of) for name, of in schemas.items()}
-    for name, of_table in kinds.items():
+    columns = {name: column_kinds(read[name], name, of) for name, of in schemas.items()}
+    for name, of_table in columns.items():
         read[name] = encode_categories(read[name], f"tables[{name!r}]", of_table)
-    arrays = {name: _node_arrays(read[name], name, of) for name, of in schemas.items()}
+    arrays = {name: node_arrays_of(read[name], name, of) for name, of in schemas.items()}
     labels = {name: key_labels(column) for name, column in keys.items()}
     parts = HeteroParts(edges, nodes, None, {k: v for k, v in arrays.items() if v}, edges)
-    columns = {
-        name: column_arrays(read[name], f"tables[{name!r}]", of) for name, of in kinds.items()
+    about = {
+        name: column_arrays(of, column_parts(read[name], f"tables[{name!r}]", of))
+        for name, of in columns.items()
     }
-    return TableGraph(parts, labels, {name: of for name, of in columns.items() if of})
+    return TableGraph(parts, labels, {name: of for name, of in about.items() if of})
 
 
-def _column_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, ColumnKind]:
+def _chosen_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, ColumnKind]:
     """Returns the kinds of the columns that the graph keeps, by name, in their order.
 
     TypeError for a column of another type than its kind has.
@@ -131,18 +147,50 @@ def _column_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, Colum
     return found
 
 
-def _all_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, ColumnKind]:
-    """Returns the kinds of a table's columns: ``_column_kinds``, and the times of its rows.
+def column_kinds(table: Any, name: str, schema: TableSchema) -> dict[str, ColumnKind]:
+    """Returns the kinds of a table's columns, and of the times of its rows, by name.
 
     Times that are numbers are none of them, since nobody knows their unit.
     """
-    kinds, time = _column_kinds(table, name, schema), schema.time
+    kinds, time = _chosen_kinds(table, name, schema), schema.time
     if time is None or time in kinds or not is_date(table[time].type):
         return kinds
     return {TIME: "time", **kinds}
 
 
-def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
+def check_unmatched(unmatched: Any) -> None:
+    if unmatched not in _UNMATCHED:
+        raise ValueError(f"unmatched: expected one of {_UNMATCHED}, got {describe(unmatched)}")
+
+
+def link_types(
+    schemas: Mapping[str, TableSchema], name_prefix: str = ""
+) -> dict[tuple[str, str], tuple[EdgeType, EdgeType]]:
+    """Returns the edge types of each table and foreign key: from its rows, and back.
+
+    ValueError if there are none, or for two of one name.
+    """
+    found: dict[tuple[str, str], tuple[EdgeType, EdgeType]] = {}
+    for name, of in schemas.items():
+        for column, target in of.links.items():
+            there = name, name_prefix + column, target
+            back = target, _REVERSE + name_prefix + column, name
+            for kind in (there, back):
+                if any(kind in kinds for kinds in found.values()):
+                    raise ValueError(
+                        f"schema[{name!r}]: links[{column!r}]: expected one relation {kind}, got "
+                        "two; rename the column"
+                    )
+            found[name, column] = there, back
+    if not found:
+        raise ValueError(
+            "schema: expected a link between two tables at least, got none; "
+            'schema={"orders": {"links": {"customer_id": "customers"}}}'
+        )
+    return found
+
+
+def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
     """Returns the node arrays of a table: its times, and its columns but those of text.
 
     It is a function of these rows alone where the categories are encoded.
@@ -158,15 +206,16 @@ def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
         if column.null_count:
-            raise ValueError(
-                f"{where}: expected a time of each row, got {column.null_count} missing of "
-                f"{len(column)}; drop those rows, or leave the time out of the schema"
+            text = (
+                "expected a time of each row, got {missing} missing of {total}; drop those rows, "
+                "or leave the time out of the schema"
             )
+            raise MissingValuesError(where, text, column.null_count, len(column))
         times = as_numpy_dates(column.to_numpy(zero_copy_only=False), where)
         if len(column) and times.dtype.kind not in "Mmiuf":
             raise TypeError(f"{where}: expected dates or numbers, got {column.type}")
         found[TIME] = times if len(column) else np.zeros(0, np.int64)
-    for column_name, kind in _column_kinds(table, name, schema).items():
+    for column_name, kind in _chosen_kinds(table, name, schema).items():
         if column_name == schema.time == TIME:
             continue
         if column_name == IDS and schema.key is not None:
@@ -190,6 +239,10 @@ def _node_arrays(table: Any, name: str, schema: TableSchema) -> dict[str, Any]:
     return found
 
 
+def lengths_error(where: str, lengths: Iterable[int]) -> ValueError:
+    return ValueError(f"{where}: expected rows of one length, got {listed(sorted(lengths)[:5])}")
+
+
 def _column_array(column: Any, where: str) -> Any:
     """Returns a column as an array: numbers, rows of numbers, or times, of which some may lack."""
     import numpy as np
@@ -199,21 +252,20 @@ def _column_array(column: Any, where: str) -> Any:
     kind = column.type
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         if column.null_count:
-            raise ValueError(f"{where}: expected a row for each, got {column.null_count} missing")
+            text = "expected a row for each, got {missing} missing"
+            raise MissingValuesError(where, text, column.null_count, len(column))
         flat = _column_array(column.flatten(), where)
         lengths = pc.unique(pc.list_value_length(column)).to_pylist()
         if len(lengths) > 1:
-            raise ValueError(
-                f"{where}: expected rows of one length, got {listed(sorted(lengths)[:5])}"
-            )
+            raise lengths_error(where, lengths)
         width = lengths[0] if lengths else getattr(kind, "list_size", 0)
         return flat.reshape(len(column), width, *flat.shape[1:])
     if is_date(kind):
+        known = as_nanoseconds(column.drop_null().to_numpy(zero_copy_only=False), where)
         if not column.null_count:
-            return column.to_numpy(zero_copy_only=False)
-        known = column.drop_null().to_numpy(zero_copy_only=False)
+            return known.view("datetime64[ns]")
         times = np.full(len(column), NO_TIME, np.int64)
-        times[column.is_valid().to_numpy(zero_copy_only=False)] = as_nanoseconds(known, where)
+        times[column.is_valid().to_numpy(zero_copy_only=False)] = known
         return times
     if not is_number(kind):
         raise TypeError(f"{where}: expected rows of numbers, got {kind}; leave it out of columns")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from pygsampler._arrays.interning import IDS, text_arrays
-from pygsampler._graph.table_sources import is_date, plain_column
+from pygsampler._arrays.interning import BYTES, IDS, OFFSETS, text_arrays
+from pygsampler._graph.table_sources import is_date, plain_column, text_buffers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,49 +17,91 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 # Values that an error shows.
-_SHOWN = 3
+SHOWN = 3
 
 
 def key_column(table: Any, name: str, column: str) -> Any:
     """Returns the keys in a column, NaN as missing; ValueError for rounded ones."""
+    keys = key_values(table, column)
+    refuse_rounded(rounded_key(keys), keys.type, name, column)
+    return keys
+
+
+def key_values(table: Any, column: str) -> Any:
+    """Returns the keys in a column, NaN as missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     keys = plain_column(table[column])
     if pa.types.is_floating(keys.type):
         keys = pc.if_else(pc.is_nan(keys), pa.scalar(None, keys.type), keys)
-        largest, exact = pc.max(pc.abs(keys)).as_py(), 24 if keys.type == pa.float32() else 53
-        if largest is not None and largest >= 2**exact:
-            raise ValueError(
-                f"tables[{name!r}]: {column}: expected keys below 2**{exact}, which {keys.type} "
-                f"does not round, got {largest}; make them integers (Int64 in pandas) or text"
-            )
     return keys
+
+
+def rounded_key(keys: Any) -> float | None:
+    """Returns the largest size of keys that are floats and may have been rounded, or None."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_floating(keys.type):
+        return None
+    largest: float | None = pc.max(pc.abs(keys)).as_py()
+    return largest if largest is not None and largest >= 2 ** _exact_bits(keys.type) else None
+
+
+def _exact_bits(kind: Any) -> int:
+    import pyarrow as pa
+
+    return 24 if kind == pa.float32() else 53
+
+
+def refuse_rounded(largest: float | None, kind: Any, name: str, column: str) -> None:
+    if largest is not None:
+        raise ValueError(
+            f"tables[{name!r}]: {column}: expected keys below 2**{_exact_bits(kind)}, which {kind} "
+            f"does not round, got {largest}; make them integers (Int64 in pandas) or text"
+        )
 
 
 def primary_key(table: Any, name: str, key: str) -> Any:
     """Returns the key of each row; ValueError for one that is missing, or there twice."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     column = key_column(table, name, key)
     where = f"tables[{name!r}]: {key}"
     if column.null_count:
-        place = pc.index(column.is_null(), True).as_py()
-        raise ValueError(f"{where}[{place}]: expected a key of each row, got a missing value")
-    try:
-        counts = pc.value_counts(column)
-    except pa.ArrowNotImplementedError:
-        raise TypeError(f"{where}: expected keys that can be compared, got {column.type}") from None
+        refuse_missing_key(pc.index(column.is_null(), True).as_py(), where)
+    check_comparable(column, where)
+    counts = pc.value_counts(column)
     if len(counts) < len(column):
         twice = pc.filter(counts.field("values"), pc.greater(counts.field("counts"), 1))
         first = twice[0]
         places = pc.indices_nonzero(pc.equal(column, first)).slice(0, 2).to_pylist()
-        raise ValueError(
-            f"{where}: expected different keys, got {_shown(first)} in rows {places[0]} and "
-            f"{places[1]}, and {len(column) - len(counts)} repetitions in all"
-        )
+        refuse_repeated_keys(first, places, len(column) - len(counts), where)
     return column
+
+
+def refuse_missing_key(place: int, where: str) -> NoReturn:
+    raise ValueError(f"{where}[{place}]: expected a key of each row, got a missing value")
+
+
+def check_comparable(keys: Any, where: str) -> None:
+    """TypeError for keys of a type that Arrow does not compare."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        pc.value_counts(keys.slice(0, 0))
+    except pa.ArrowNotImplementedError:
+        raise TypeError(f"{where}: expected keys that can be compared, got {keys.type}") from None
+
+
+def refuse_repeated_keys(key: Any, places: Sequence[int], repetitions: int, where: str) -> NoReturn:
+    """ValueError for a key, an Arrow scalar, that two rows have, and for the number of others."""
+    raise ValueError(
+        f"{where}: expected different keys, got {_shown(key)} in rows {places[0]} and "
+        f"{places[1]}, and {repetitions} repetitions in all"
+    )
 
 
 def foreign_key_edges(
@@ -75,17 +118,24 @@ def foreign_key_edges(
     unknown = pc.and_(found.is_null(), values.is_valid())
     count = pc.sum(unknown).as_py() or 0
     if count:
-        shown = ", ".join(map(_shown, pc.unique(pc.filter(given, unknown)).slice(0, _SHOWN)))
-        text = f"{count} of {len(values)} rows with keys that no row has, such as {shown}"
-        if unmatched == "error":
-            raise ValueError(
-                f'{where}: expected keys of {target!r}, got {text}; unmatched="drop" gives them '
-                "no edge"
-            )
-        logging.getLogger("pygsampler").warning("%s: %s; they have no edge", where, text)
+        shown = pc.unique(pc.filter(given, unknown)).slice(0, SHOWN)
+        report_unmatched(shown, count, len(values), where, target, unmatched)
     rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
     to = found.drop_null().to_numpy(zero_copy_only=False)
     return rows.astype(np.int64), to.astype(np.int64)
+
+
+def report_unmatched(
+    keys: Iterable[Any], count: int, total: int, where: str, target: str, unmatched: str
+) -> None:
+    """An error, or a warning in the log, for foreign keys that no row has; it shows ``keys``."""
+    text = f"{count} of {total} rows with keys that no row has, such as "
+    text += ", ".join(map(_shown, keys))
+    if unmatched == "error":
+        raise ValueError(
+            f'{where}: expected keys of {target!r}, got {text}; unmatched="drop" gives them no edge'
+        )
+    logging.getLogger("pygsampler").warning("%s: %s; they have no edge", where, text)
 
 
 def _in_one_type(keys: Any, values: Any, where: str) -> tuple[Any, Any]:
@@ -96,14 +146,36 @@ def _in_one_type(keys: Any, values: Any, where: str) -> tuple[Any, Any]:
         return keys, pa.nulls(len(values), keys.type)
     if not len(keys):
         return pa.nulls(0, values.type), values
-    wrong = f"{where}, {keys.type}, got {values.type}"
-    kind = _common_type(keys.type, values.type)
-    if kind is None:
-        raise TypeError(f"{wrong}; make one of them what the other is")
-    try:
-        return _cast(keys, kind), _cast(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise TypeError(f"{wrong}: {error}") from None
+    shared = SharedType.between(keys.type, values.type, where)
+    return shared.cast(keys), shared.cast(values)
+
+
+class SharedType(NamedTuple):
+    """The type in which keys and foreign keys are compared.
+
+    ``wrong`` begins the error for values that the type has no room for.
+    """
+
+    kind: Any
+    wrong: str
+
+    @classmethod
+    def between(cls, keys: Any, foreign: Any, where: str) -> SharedType:
+        """Returns the type of two types of Arrow; TypeError for types of two sorts."""
+        wrong = f"{where}, {keys}, got {foreign}"
+        kind = _common_type(keys, foreign)
+        if kind is None:
+            raise TypeError(f"{wrong}; make one of them what the other is")
+        return cls(kind, wrong)
+
+    def cast(self, keys: Any) -> Any:
+        """Returns an array of keys in this type; TypeError for one that it has no room for."""
+        import pyarrow as pa
+
+        try:
+            return _cast(keys, self.kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TypeError(f"{self.wrong}: {error}") from None
 
 
 def _common_type(*kinds: Any) -> Any:
@@ -148,17 +220,46 @@ def _is_uuid(kind: Any) -> bool:
     return bool(pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16)
 
 
-def key_labels(keys: Any) -> dict[str, Any]:
-    """The keys as labels of nodes: integers that int64 has, or text."""
+# Kinds of labels: integers, text, and bytes that are no text as their digits. The labels of a table
+# have one kind: the largest of those of its keys.
+INTEGERS, TEXT, DIGITS = range(3)
+
+
+def label_kind(keys: Any) -> int:
+    """Returns the smallest kind of labels that has all of these keys."""
     import pyarrow as pa
 
     if pa.types.is_integer(keys.type) or getattr(keys.type, "scale", None) == 0:
         try:
-            return {IDS: keys.cast(pa.int64()).to_numpy(zero_copy_only=False)}
+            keys.cast(pa.int64())
         except pa.ArrowInvalid:
             # Beyond int64.
-            pass
-    return text_arrays(_texts(keys))
+            return TEXT
+        return INTEGERS
+    if _is_uuid(keys.type) or pa.types.is_timestamp(keys.type):
+        return TEXT
+    try:
+        keys.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return DIGITS
+    return TEXT
+
+
+def key_labels(keys: Any, kind: int | None = None) -> dict[str, Any]:
+    """The keys as labels of nodes, of the kind of all keys of their table, by default of these."""
+    import pyarrow as pa
+
+    kind = label_kind(keys) if kind is None else kind
+    if kind == INTEGERS:
+        return {IDS: keys.cast(pa.int64()).to_numpy(zero_copy_only=False)}
+    if kind == DIGITS:
+        return text_arrays([each.hex() for each in keys.to_pylist()])
+    if _is_uuid(keys.type) or pa.types.is_timestamp(keys.type):
+        return text_arrays(_texts(keys))
+    texts = keys.cast(pa.large_string())
+    # Files may have bytes in columns of text that are no text.
+    texts.validate(full=True)
+    return dict(zip((OFFSETS, BYTES), text_buffers(texts), strict=True))
 
 
 def _texts(keys: Any) -> list[Any]:
@@ -171,11 +272,7 @@ def _texts(keys: Any) -> list[Any]:
         return [each and str(uuid.UUID(bytes=each)) for each in keys.to_pylist()]
     if pa.types.is_timestamp(keys.type):
         return [each.isoformat() for each in keys.to_pylist()]
-    try:
-        found: list[Any] = keys.cast(pa.large_string()).to_pylist()
-    except pa.ArrowInvalid:
-        # Bytes that are no text.
-        found = [each.hex() for each in keys.to_pylist()]
+    found: list[Any] = keys.cast(pa.large_string()).to_pylist()
     return found
 
 

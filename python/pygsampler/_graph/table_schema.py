@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from pygsampler._graph.table_sources import (
     read_table,
 )
 
-__all__ = ["checked_schema", "guess_schema", "read_schema", "schema_document"]
+__all__ = ["schema_document", "schemas_of"]
 
+# True if a column of a source, called as its table, has a different value in each row.
+Unique = Callable[[Any, str, str], bool]
 _FIELDS = ("key", "links", "time", "columns")
 
 
@@ -80,12 +82,19 @@ def _check_names(root: Any) -> None:
 
 def schema_document(tables: Any, schema: Any) -> dict[str, dict[str, Any]]:
     """Returns a checked schema, or the one that is guessed, as a mapping of mappings."""
-    sources = open_tables(tables)
+    return {name: of.document() for name, of in schemas_of(schema, open_tables(tables)).items()}
+
+
+def schemas_of(
+    schema: Any, sources: Mapping[str, Any], is_unique: Unique | None = None
+) -> dict[str, TableSchema]:
+    """Returns the checked schema of each table, or the one that is guessed where it is None.
+
+    ``is_unique`` says if a column of a source has a different value in each row.
+    """
     if schema is None:
-        found = guess_schema(sources)
-    else:
-        found = checked_schema(read_schema(schema), sources)
-    return {name: of.document() for name, of in found.items()}
+        return guess_schema(sources, is_unique or _is_unique)
+    return checked_schema(read_schema(schema), sources)
 
 
 def checked_schema(schema: Any, sources: Mapping[str, Any]) -> dict[str, TableSchema]:
@@ -143,7 +152,7 @@ def _checked_table(fields: Any, where: str) -> TableSchema:
     return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept, named)
 
 
-def guess_schema(sources: Mapping[str, Any]) -> dict[str, TableSchema]:
+def guess_schema(sources: Mapping[str, Any], is_unique: Unique) -> dict[str, TableSchema]:
     """Guesses the schema of tables by the names and types of their columns.
 
     The key of a table "customers" is its column "id", "customers_id", "customer_id" or
@@ -155,7 +164,7 @@ def guess_schema(sources: Mapping[str, Any]) -> dict[str, TableSchema]:
     keys = {}
     for name, types in columns.items():
         for column in types:
-            if _is_key_name(column, name) and _is_unique(sources[name], name, column):
+            if _is_key_name(column, name) and is_unique(sources[name], name, column):
                 keys[name] = column
                 break
     found = {}

@@ -44,9 +44,13 @@ def command(
     Each file of FOLDER is a table (Parquet, Arrow or CSV), called as the file is without its
     suffix, and so is each folder in it, whose files are one table. Without --out the schema is
     printed, as YAML, for editing: which columns are keys, link to other tables, and have times.
+    The tables may be larger than memory: half of what is free is used, and a temporary folder in
+    the folder of OUT. OUT is there as a whole or not at all: an error or Ctrl-C leaves what was
+    there before.
     Graph.from_tables does the same in Python.
     """
     from pygsampler._cli import output
+    from pygsampler._cli.progress import Progress
     from pygsampler._graph import table_schema
     from pygsampler._graph.graph import Graph
 
@@ -69,11 +73,12 @@ def command(
         return
     start = time.perf_counter()
     try:
-        with output.log_to_stderr():
-            graph = Graph.from_tables(tables, schema, unmatched=unmatched)
+        with output.log_to_stderr(), Progress("reading tables", "rows") as progress:
+            Graph.from_tables(
+                tables, schema, unmatched=unmatched, out=out, progress=progress
+            ).close()
     except ValueError as error:
         raise ValueError(str(error).replace('unmatched="drop"', "--unmatched drop")) from error
-    graph.save(out)
     seconds = time.perf_counter() - start
     written: dict[str, Any] = output.written_graph(out)
     output.show_written({"source": str(folder), **written, "seconds": seconds}, as_json)
