@@ -48,7 +48,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: no file of kernels includes it", name)
 		}
 	}
-	if _, _, err := Source("none"); err == nil || !strings.Contains(err.Error(), "kernel none: expected one of attention, attention_half, bsp, cache, dequantize, edge_factors") {
+	if _, _, err := Source("none"); err == nil || !strings.Contains(err.Error(), "kernel none: expected one of attention, attention_half, bsp, cache, context, dequantize, edge_factors") {
 		t.Error(err)
 	}
 }

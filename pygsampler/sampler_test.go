@@ -47,8 +47,8 @@ func TestPlansThatAreRefused(t *testing.T) {
 	}{
 		{`[]`, KindValue, "plan: expected a JSON object, got "},
 		{`{`, KindValue, "plan: expected a JSON object, got "},
-		{`{}`, KindValue, "family: expected one of [bsp fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got ''"},
-		{`{"family": "best"}`, KindValue, "family: expected one of [bsp fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got 'best'"},
+		{`{}`, KindValue, "family: expected one of [bsp context fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got ''"},
+		{`{"family": "best"}`, KindValue, "family: expected one of [bsp context fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got 'best'"},
 		{`{"family": 3}`, KindType, "family: expected the name of a family of samplers, got int 3"},
 		{`{"family": "neighbor"}`, KindType, "fanouts: expected a sequence of int, outermost hop first, got NoneType None"},
 		{`{"family": "neighbor", "fanouts": "10"}`, KindType, "fanouts: expected a sequence of int, outermost hop first, got str '10'"},
