@@ -57,10 +57,11 @@ failed=()
 say() { echo "$*" | tee -a "$out/summary.txt"; }
 
 # pyproject.toml and the conftest of tests/ want plugins that such a machine may not have. Warnings of
-# its torch or CuPy are no fault of ours; what went wrong in a destructor or a thread is.
+# its torch or CuPy are no fault of ours; what went wrong in a destructor or a thread is. A run that is cut
+# short has named each test that failed.
 pytest=("$python" -m pytest -c /dev/null --rootdir "$root" --confcutdir "$root/tests/cuda"
   --import-mode=importlib -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning
-  -W error::pytest.PytestUnhandledThreadExceptionWarning -rs --tb=short -q)
+  -W error::pytest.PytestUnhandledThreadExceptionWarning -rs --tb=short -v)
 
 echo "== tests"
 begin=$SECONDS
