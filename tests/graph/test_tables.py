@@ -621,7 +621,7 @@ def test_columns_become_arrays() -> None:
             TABLES,
             {"sales": {"links": {"customer_id": "customers"}}},
             ValueError,
-            "expected a table with a key, got 'customers'",
+            r"expected a table with a key, got 'customers'; schema\['customers'\] says it by",
         ),
         (
             TABLES,
