@@ -68,6 +68,17 @@ def test_a_graph_without_vertices(refused: Callable[..., str], tmp_path: Path) -
     assert "expected a graph with vertices" in refused("bench", tmp_path / "g.pgs")
 
 
+def test_a_graph_with_types_is_refused_with_the_way_out(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    graph = Graph.from_coo({("a", "to", "b"): ([0, 1], [1, 0])}, num_nodes={"a": 2, "b": 2})
+    path = tmp_path / "g.pgs"
+    graph.save(path)
+    said = refused("bench", path, "--against", "kumo")
+    assert "expected a graph without types" in said and "to_homogeneous().save(other)" in said
+    Graph.open(path).to_homogeneous().save(path.with_name("other.pgs"))
+
+
 class Losing(contenders.OneBatch):
     """Loses the last edge of every batch while it is looked at."""
 

@@ -464,6 +464,24 @@ def test_times_of_no_rows() -> None:
     assert pgs.Graph.from_tables(given, schema).ndata["b"]["time"].tolist() == []
 
 
+@pytest.mark.parametrize("days", [[DAYS[0], np.datetime64("NaT"), DAYS[2]], DAYS[:3], DAYS[:0]])
+def test_windows_of_days_take_dates_with_gaps_and_without_rows(days: Any) -> None:
+    times = pa.array(np.array(days, "datetime64[s]"))
+    given = {"a": {"k": [5]}, "b": {"f": [5] * len(times), "day": times}}
+    latest = pgs.samplers.Temporal("time", window=np.timedelta64(2, "D"))
+    schema: dict[str, Any] = {**ONE_LINK, "b": {"links": {"f": "a"}, "time": "day"}}
+    if times.null_count:
+        latest = pgs.samplers.Temporal("day", window=np.timedelta64(2, "D"))
+        schema["b"] = {"links": {"f": "a"}, "columns": ["day"]}
+    sampler = pgs.PGSampler([5], temporal=latest, seed=1)
+    graph = pgs.Graph.from_tables(given, schema)
+    batch = sampler.sample(graph, {"a": [0]}, seed_time=DAYS[2])
+    # Rows 0 and 1 of the days without gaps are not within two days.
+    assert batch.input_nodes["b"].tolist() == ([2] if len(times) else [])
+    with pytest.raises(ValueError, match="seed_time"):
+        sampler.sample(graph, {"a": [0]}, seed_time=np.datetime64("NaT"))
+
+
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
 def test_schemas_in_files(tmp_path: Path, suffix: str) -> None:
     if suffix == ".yaml":
@@ -603,7 +621,7 @@ def test_columns_become_arrays() -> None:
             TABLES,
             {"sales": {"links": {"customer_id": "customers"}}},
             ValueError,
-            "expected a table with a key, got 'customers'",
+            r"expected a table with a key, got 'customers'; schema\['customers'\] says it by",
         ),
         (
             TABLES,

@@ -307,6 +307,11 @@ def test_mistakes() -> None:
         DataLoader(graph, SEEDS, [2], **options, guard=True)
     with pytest.raises(ValueError, match="check_no_leakage: expected a sampler with temporal="):
         DataLoader(graph, SEEDS, [2], **options).check_no_leakage()
+    rows = pgs.samplers.context(budget=8, time="t", seed=1)
+    for where, guard in (("guard", True), ("check_no_leakage", False)):
+        text = f"{where}: expected a sampler whose batches are blocks, got .* batches are contexts"
+        with pytest.raises(ValueError, match=text):
+            DataLoader(graph, SEEDS, rows, **options, seed_time=150, guard=guard).check_no_leakage()
     with pytest.raises(TypeError, match="guard: expected True or False"):
         loader: Any = DataLoader
         loader(graph, SEEDS, [2], **options, guard=1)

@@ -182,14 +182,23 @@ def test_guard_compares_labels_of_seeds_with_columns() -> None:
         ({"labels": np.arange(NODES)}, ValueError, "seed_labels: expected None with labels=, got"),
         ({"seed_labels": [1, 2]}, ValueError, r"seed_labels: expected shape \[47, ...\], got \(2,"),
         ({"seed_labels": 3}, ValueError, r"seed_labels: expected shape \[47, ...\], got \(\)"),
-        ({"seed_labels": ["yes"] * COUNT}, TypeError, "seed_labels: expected a tensor, got list"),
+        (
+            {"seed_labels": ["yes"] * COUNT},
+            TypeError,
+            "seed_labels: expected a tensor, got list.*: names are no numbers; np.unique",
+        ),
+        (
+            {"seed_labels": np.array(["yes"] * COUNT)},
+            TypeError,
+            "seed_labels: expected a tensor, got ndarray: names are no numbers; np.unique",
+        ),
         (
             {"seed_labels": torch.ones(COUNT, requires_grad=True)},
             ValueError,
             r"seed_labels: .* without a gradient, .* give seed_labels.detach\(\)",
         ),
         ({"features": {"y": np.arange(NODES)}}, ValueError, "features: expected another name"),
-        ({"label_time": 5}, ValueError, "label_time: expected None without labels="),
+        ({"label_time": 5}, ValueError, "label_time: .* with seed_labels= compare the times"),
     ],
 )
 def test_mistakes(options: dict[str, Any], error: type[Exception], text: str) -> None:

@@ -162,6 +162,8 @@ def test_text_needs_an_embedder(graph: pgs.Graph) -> None:
     for wrong in (lambda texts: embed(texts)[1:], lambda texts: [1.0] * len(texts)):
         with pytest.raises(ValueError, match=r"text_embedder: items.note: expected a tensor \[60"):
             tensor_frames(graph, wrong)
+    with pytest.raises(TypeError, match=r"text_embedder: expected a function .*, got int 5"):
+        tensor_frames(graph, 5)
 
 
 def test_a_graph_without_columns_is_refused() -> None:

@@ -339,7 +339,7 @@ def test_context_refuses_wrong_options() -> None:
             context(**options)
     for options, error in (
         ({"budget": 2.5}, "budget: expected an integer"),
-        ({"time": 3}, "temporal: expected the name"),
+        ({"time": 3}, "^time: expected the name"),
         ({"by": "cell", "cells": {3: 1}}, "cells: expected names of node types, got int 3"),
     ):
         with pytest.raises(TypeError, match=error):

@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     import torch
 
 
-def as_tensor(value: Any) -> torch.Tensor:
-    """``torch.as_tensor`` for more kinds of arrays; it raises TypeError for names.
+# Says of names where ids or numbers are expected the way out.
+_NAMES = "names are no ids; graph.index_of(names) gives the ids of nodes by name"
+
+
+def as_tensor(value: Any, of_names: str = _NAMES) -> torch.Tensor:
+    """``torch.as_tensor`` for more kinds of arrays; for names a TypeError says ``of_names``.
 
     A pandas Series counts by its values: torch would look up 0, 1, 2, ... in its index. Integers
     that pandas or NumPy have as objects are integers, and several columns become rows.
@@ -22,15 +26,13 @@ def as_tensor(value: Any) -> torch.Tensor:
     if isinstance(value, (torch.Tensor, HasIdView)):
         return torch.as_tensor(value)
     if isinstance(value, (list, tuple)) and value and _is_column(value[0]):
-        return torch.stack([as_tensor(column) for column in value])
+        return torch.stack([as_tensor(column, of_names) for column in value])
     try:
         return torch.as_tensor(_of_array(value) if hasattr(value, "__array__") else value)
     except (TypeError, ValueError, RuntimeError):
         columns = [value, *value] if isinstance(value, (list, tuple)) else [value]
         if any(map(is_text, columns)):
-            raise TypeError(
-                "names are no ids; graph.index_of(names) gives the ids of nodes by name"
-            ) from None
+            raise TypeError(of_names) from None
         raise
 
 

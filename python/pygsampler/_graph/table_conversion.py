@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates
+from pygsampler._arrays.datetimes import NanosecondTimes, as_nanoseconds, as_numpy_dates
 from pygsampler._arrays.interning import IDS
 from pygsampler._engine.checks import describe
 from pygsampler._engine.progress import Progress, progress_callback
@@ -208,13 +208,14 @@ def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]
         if column.null_count:
             text = (
                 "expected a time of each row, got {missing} missing of {total}; drop those rows, "
-                "or leave the time out of the schema"
+                "or give a schema with another time for this table, or with none"
             )
             raise MissingValuesError(where, text, column.null_count, len(column))
         times = as_numpy_dates(column.to_numpy(zero_copy_only=False), where)
         if len(column) and times.dtype.kind not in "Mmiuf":
             raise TypeError(f"{where}: expected dates or numbers, got {column.type}")
-        found[TIME] = times if len(column) else np.zeros(0, np.int64)
+        # Without rows a column may have any type, but dates stay dates: windows ask for that.
+        found[TIME] = times if len(column) or times.dtype.kind in "Mm" else np.zeros(0, np.int64)
     for column_name, kind in _chosen_kinds(table, name, schema).items():
         if column_name == schema.time == TIME:
             continue
@@ -252,9 +253,13 @@ def _column_array(column: Any, where: str) -> Any:
     kind = column.type
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         if column.null_count:
-            text = "expected a row for each, got {missing} missing"
+            text = (
+                "expected a row for each, got {missing} missing of {total}; fill them, or leave "
+                "the column out of columns"
+            )
             raise MissingValuesError(where, text, column.null_count, len(column))
         flat = _column_array(column.flatten(), where)
+        flat = flat.values if isinstance(flat, NanosecondTimes) else flat
         lengths = pc.unique(pc.list_value_length(column)).to_pylist()
         if len(lengths) > 1:
             raise lengths_error(where, lengths)
@@ -266,7 +271,8 @@ def _column_array(column: Any, where: str) -> Any:
             return known.view("datetime64[ns]")
         times = np.full(len(column), NO_TIME, np.int64)
         times[column.is_valid().to_numpy(zero_copy_only=False)] = known
-        return times
+        # NumPy's dates with NaT are refused, and plain integers would be no dates for a window.
+        return NanosecondTimes(times, "datetime64[ns]")
     if not is_number(kind):
         raise TypeError(f"{where}: expected rows of numbers, got {kind}; leave it out of columns")
     if (column.null_count and not pa.types.is_floating(kind)) or pa.types.is_decimal(kind):

@@ -118,7 +118,10 @@ def checked_schema(schema: Any, sources: Mapping[str, Any]) -> dict[str, TableSc
             if not isinstance(target, str) or target not in found:
                 raise ValueError(f"{where}: expected one of {listed(sources)}, got {target!r}")
             if found[target].key is None:
-                raise ValueError(f"{where}: expected a table with a key, got {target!r}")
+                raise ValueError(
+                    f"{where}: expected a table with a key, got {target!r}; schema[{target!r}] "
+                    'says it by "key"'
+                )
     return found
 
 

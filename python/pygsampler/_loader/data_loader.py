@@ -123,7 +123,7 @@ class DataLoader(LoaderBase[BatchT]):
     guard : bool
         Compare the times in each batch with those of its seeds when it is handed over, as
         ``check_no_leakage`` does, and raise for the first that is later; and when the loader is
-        made, for features that are the labels. Needs a sampler with
+        made, for features that are the labels. Needs a sampler of blocks with
         ``temporal``; not with ``static``.
     device : str, int or torch.device, optional
         Where to sample, and where the batches are: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``. Default:

@@ -33,7 +33,10 @@ def label_times(graph: Any, times: Any, labels: Any, rule: Any) -> dict[str, tor
     if times is None:
         return {}
     if labels is None:
-        raise ValueError("label_time: expected None without labels=, got some")
+        raise ValueError(
+            "label_time: expected None without labels= of nodes, got some; with seed_labels= "
+            "compare the times with seed_time yourself"
+        )
     if rule is None:
         raise ValueError("label_time: expected None for a sampler without temporal=, got some")
     check_dates(times, graph, rule.attr, where="label_time")

@@ -433,6 +433,11 @@ class LoaderBase(Generic[BatchT]):
         rule = getattr(sampler, "temporal", None)
         if rule is None:
             raise ValueError(f"{where}: expected a sampler with temporal=, got {sampler!r}")
+        if sampler.result_kind != "blocks":
+            raise ValueError(
+                f"{where}: expected a sampler whose batches are blocks, got {sampler!r}, whose "
+                f"batches are {sampler.result_kind}; compare their times with seed_time yourself"
+            )
         return LeakageGuard(graph, rule, self._label_times)
 
     def _check_label_columns(self) -> None:

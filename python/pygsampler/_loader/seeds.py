@@ -212,6 +212,10 @@ def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.T
     return times.double() if times.is_floating_point() else times.long()
 
 
+# Says of names among labels the way out.
+_NAMES = "names are no numbers; np.unique(names, return_inverse=True)[1] numbers them"
+
+
 def label_tensor(given: Any, name: str, count: int) -> torch.Tensor:
     """Returns labels on the CPU, shape [count, ...]."""
     if getattr(given, "requires_grad", False) is True:
@@ -220,7 +224,7 @@ def label_tensor(given: Any, name: str, count: int) -> torch.Tensor:
             f"requires_grad=True; give {name.partition('[')[0]}.detach()"
         )
     try:
-        labels = as_tensor(given).detach().cpu()
+        labels = as_tensor(given, of_names=_NAMES).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{name}: expected a tensor, got {describe(given)}: {error}") from None
     if not labels.dim() or len(labels) != count:

@@ -75,6 +75,12 @@ def tensor_frames(
             "graph: expected a graph of Graph.from_tables with columns, got one without: "
             f"{describe(graph)}"
         )
+    embed = getattr(text_embedder, "text_embedder", text_embedder)
+    if embed is not None and not callable(embed):
+        raise TypeError(
+            "text_embedder: expected a function of a list of texts, a TextEmbedderConfig or None, "
+            f"got {describe(text_embedder)}"
+        )
     frames, col_stats = {}, {}
     for table, count in graph.num_nodes.items():
         found = dict(_features(columns.get(table, {}), table, text_embedder))

@@ -71,7 +71,7 @@ class ContextSampler(Sampler[Contexts[Array]]):
             raise ValueError(f"order: expected one of {_ORDERS}, got {describe(order)}")
         if cells is not None and by != "cell":
             raise ValueError(f"cells: expected None with by={by!r}, got {describe(cells)}")
-        self._rule = as_rule(time)
+        self._rule = as_rule(time, "time")
         self._by_cell = by == "cell"
         self._cells = _checked_cells(cells)
         self._fields = {

@@ -76,16 +76,16 @@ class Temporal:
         return f"Temporal({self.attr!r}{''.join(given)})"
 
 
-def as_rule(temporal: str | Temporal | None) -> Temporal | None:
+def as_rule(temporal: str | Temporal | None, name: str = "temporal") -> Temporal | None:
     """Returns the rule of an option ``temporal``, which may be the name of an attribute alone.
 
-    TypeError for anything else.
+    TypeError for anything else, which calls the option ``name``.
     """
     if temporal is None or isinstance(temporal, Temporal):
         return temporal
     if isinstance(temporal, str):
         return Temporal(temporal)
     raise TypeError(
-        "temporal: expected the name of an edge or node array, a Temporal or None, got "
+        f"{name}: expected the name of an edge or node array, a Temporal or None, got "
         f"{describe(temporal)}"
     )

@@ -78,7 +78,10 @@ def command(
     options.check_picture(plot)
     with options.open_graph(file) as graph:
         if not graph.is_homogeneous:
-            raise CommandError(f"{file}: expected a graph without types, got one with types")
+            raise CommandError(
+                f"{file}: expected a graph without types, got one with types; "
+                "Graph.open(path).to_homogeneous().save(other) writes one without"
+            )
         csc = _arrays(Path(file).name, graph)
         setting = Setting(min(batch_size, csc.num_nodes), fanouts)
         if not setting.batch_size:
