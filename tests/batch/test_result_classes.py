@@ -15,7 +15,7 @@ from pygsampler._batch.minibatch import MiniBatch
 
 RESULTS = {
     *("MiniBatch", "Subgraph", "StaticMiniBatch", "LinkBatch"),
-    *("Block", "StaticBlock", "Walks", "Visits", "StepSamples"),
+    *("Block", "StaticBlock", "Walks", "Visits", "StepSamples", "Contexts"),
 }
 
 

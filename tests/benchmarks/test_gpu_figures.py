@@ -172,7 +172,11 @@ def test_tables_of_what_lies_beside(
             {"setting": "4x(2)", "what": "GAT", "coo, ms": 3.0, "edge_index, ms": 2.0}
             | {"features=, ms": 1.0}
         ],
-        "pipeline-cuda-cache": [cached, {**row, **link, "hit_rate": None}],
+        "pipeline-cuda-cache": [
+            cached,
+            {**row, **link, "hit_rate": None},
+            {**row, "features": "device", "hit_rate": None},
+        ],
         "pipeline-cuda-share": [{**row, "sampler_share": None}, {**row, "sampler_share": 0.5}],
     }
     for name, found in rows.items():
@@ -183,6 +187,7 @@ def test_tables_of_what_lies_beside(
     reads = "2.00 | 2.50 | 5.0% | 20.0% | 25.0 | 0.50 | 20.0% |"
     assert f"| 20% | 40.0% | {reads}" in texts["pipeline_cache"]
     assert f"| none |  | {reads}" in texts["pipeline_cache"]
+    assert "| all, on the GPU |  | 2.00 | 2.50 | 5.0% | 20.0% |  |  |  |" in texts["pipeline_cache"]
     assert "| none | 0.250 | 2.000 | 2.500 | 5.0% |" in texts["pipeline_shares"]
     assert "| 0.5 | 0.250 | 2.000 | 2.500 | 5.0% |" in texts["pipeline_shares"]
 

@@ -209,6 +209,8 @@ OF_A_GRAPH: dict[str, Callable[[pgs.Graph], Any]] = {
 NOT_HERE = {
     "Bandit": "what gcn_bs and thanos make",
     "ClusterGCN": "what cluster_gcn_parts makes",
+    "Contexts": "what context returns",
+    "context": "no program: test_contexts",
     "FixedNeighbors": "what kgcn_static makes",
     "GradientBounds": "what mvs_trained makes",
     "History": "no sampler: rows of torch, tests/samplers/test_history.py",

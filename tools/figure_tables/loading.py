@@ -55,7 +55,7 @@ def pipeline_cache(record: Record) -> str:
     rows = []
     for row in record["rows"]:
         part = "none" if "cached" not in row else f"{row['cached']:.0%}"
-        if row["features"] == "device":
+        if row.get("features") == "device":
             part = "all, on the GPU"
         hits = "" if row["hit_rate"] is None else f"{row['hit_rate']:.1%}"
         cells = [part, hits, f"{row['training, ms']:.2f}", f"{row['both, ms']:.2f}"]
