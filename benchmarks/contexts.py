@@ -189,10 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             record["rows"].append(row)
             rate, ratio = row["contexts a second"], row["times NumPy"]
             print(f"  {name:28} {rate:12.0f} contexts a second {ratio:8.2f} times NumPy")
-    if options.out:
-        path = options.out / f"contexts{'' if options.device == 'cpu' else '-cuda'}.json"
-        report.write_json(path, record)
-        print(f"\nwritten: {path}")
+    report.keep(record, options.out, "contexts", options.device)
     return 0
 
 

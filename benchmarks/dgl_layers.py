@@ -124,10 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
-    if options.out:
-        path = options.out / "dgl_layers.json"
-        report.write_json(path, record)
-        print(f"\nwritten: {path}")
+    report.keep(record, options.out, "dgl_layers")
     return 0
 
 

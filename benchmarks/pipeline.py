@@ -254,10 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             said = place if share is None else f"{place}, gpu_share {share}"
             tqdm.write(f"{said}: {told}")
             features.close()
-    if options.out:
-        path = options.out / f"{_name(on_gpu, options)}.json"
-        report.write_json(path, record)
-        print(f"\nwritten: {path}")
+    report.keep(record, options.out, _name(on_gpu, options))
     return 0
 
 

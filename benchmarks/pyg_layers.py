@@ -293,10 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
-    if options.out:
-        path = options.out / f"pyg_layers{'' if options.device == 'cpu' else '-cuda'}.json"
-        report.write_json(path, record)
-        print(f"\nwritten: {path}")
+    report.keep(record, options.out, "pyg_layers", options.device)
     return 0
 
 

@@ -120,10 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         row = {"way": name, "seconds": seconds, "us a link": 1e6 * seconds / share}
         record["rows"].append(row)
         print(f"  {name:24} {row['us a link']:12.1f} us a link")
-    if options.out:
-        path = options.out / f"ranking{'' if options.device == 'cpu' else '-cuda'}.json"
-        report.write_json(path, record)
-        print(f"\nwritten: {path}")
+    report.keep(record, options.out, "ranking", options.device)
     return 0
 
 

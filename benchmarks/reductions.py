@@ -132,10 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
-    if options.out:
-        path = options.out / f"reductions{'' if device.type == 'cpu' else '-cuda'}.json"
-        report.write_json(path, record)
-        print(f"\nwritten: {path}")
+    report.keep(record, options.out, "reductions", device.type)
     return 0
 
 

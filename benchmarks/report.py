@@ -128,3 +128,11 @@ def table(rows: Sequence[ComparisonRow]) -> str:
 def write_json(path: Path, record: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def keep(record: dict[str, Any], folder: Path | None, name: str, device: str = "cpu") -> None:
+    """Writes the JSON of a run to a folder, if there is one; of a GPU its name ends with -cuda."""
+    if folder:
+        path = folder / f"{name}{'' if device == 'cpu' else '-cuda'}.json"
+        write_json(path, record)
+        print(f"\nwritten: {path}")

@@ -260,10 +260,7 @@ def main_of(
     record = recorded(f"benchmarks.research.{name}", given, options, run)
     if record is None:
         return 1
-    if options.out:
-        path = options.out / f"{name}{'' if options.device == 'cpu' else '-cuda'}.json"
-        report.write_json(path, record)
-        print(f"\nwritten: {path}")
+    report.keep(record, options.out, name, options.device)
     return 0
 
 
