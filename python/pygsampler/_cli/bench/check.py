@@ -42,6 +42,29 @@ class CheckedBlock:
     eid: Int64s
 
 
+def blocks_by_hop(
+    node: Int64s,
+    edges: tuple[Int64s, Int64s, Int64s],
+    new_nodes: Sequence[int],
+    new_edges: Sequence[int],
+) -> list[CheckedBlock]:
+    """The blocks of a batch, outermost first, whose hops stand one behind another.
+
+    `node` has the nodes as they were reached, so many new ones by hop, the seeds first; `edges` are
+    the local ends of edges among these, `dst` and `src`, and their ids, so many of each hop.
+    """
+    dst, src, eid = edges
+    result: list[CheckedBlock] = []
+    # Of a hop: the nodes before its destinations, those up to its sources, its first edge.
+    before, known, first = 0, new_nodes[0], 0
+    for more, count in zip(new_nodes[1:], new_edges, strict=True):
+        end, these = known + more, slice(first, first + count)
+        ends = dst[these] - before, src[these], eid[these]
+        result.insert(0, CheckedBlock(node[before:known], node[:end], *ends))
+        before, known, first = known, end, these.stop
+    return result
+
+
 def in_trees(nodes: Int64s, trees: Int64s, graph: CscGraph) -> Int64s:
     """The ids of nodes in trees, as `CheckedBlock` has them."""
     return trees * graph.num_nodes + nodes

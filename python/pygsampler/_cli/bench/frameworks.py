@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch  # here, since torch keeps the frames of its first import, and all they hold, alive
 
-from pygsampler._cli.bench.check import CheckedBlock, Int64s
+from pygsampler._cli.bench.check import CheckedBlock, Int64s, blocks_by_hop
 from pygsampler._cli.bench.contenders import BASELINE, Contender, Loader, OneBatch, Session, int64
 from pygsampler._cli.bench.csc import CscGraph
 
@@ -99,21 +99,11 @@ class _Pyg:
 
     def views(self, batch: Any) -> list[CheckedBlock]:
         node, row, col, edge = (int64(a) for a in (batch.node, batch.row, batch.col, batch.edge))
-        result: list[CheckedBlock] = []
-        # Of a hop: the nodes before its destinations, those up to its sources, its edges.
-        before, known, first = 0, int(batch.num_sampled_nodes[0]), 0
-        counts = zip(batch.num_sampled_nodes[1:], batch.num_sampled_edges, strict=True)
-        for new, edges in counts:
-            end = known + int(new)
-            these = slice(first, first + int(edges))
-            result.insert(
-                0,
-                CheckedBlock(
-                    node[before:known], node[:end], col[these] - before, row[these], edge[these]
-                ),
-            )
-            before, known, first = known, end, these.stop
-        return result
+        counts = (
+            [int(count) for count in of]
+            for of in (batch.num_sampled_nodes, batch.num_sampled_edges)
+        )
+        return blocks_by_hop(node, (col, row, edge), *counts)
 
 
 class PygSampler:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from pygsampler._cli.bench.check import CheckedBlock, Int64s, in_trees
+from pygsampler._cli.bench.check import CheckedBlock, Int64s, blocks_by_hop, in_trees
 from pygsampler._cli.bench.contenders import Session, int64
 from pygsampler._cli.bench.csc import CscGraph
 
@@ -149,15 +149,8 @@ class _KumoSession:
                     row[first] = second
                 else:
                     col[second] = first
-        result: list[CheckedBlock] = []
-        new = self._counts(batch, "nodes")
-        before, known, start = 0, new[0], 0
-        for more, count in zip(new[1:], self._counts(batch, "edges"), strict=True):
-            end, these = known + more, slice(start, start + count)
-            ends = row[these] - before, col[these], eid[these]
-            result.insert(0, CheckedBlock(node[before:known], node[:end], *ends))
-            before, known, start = known, end, start + count
-        return result
+        counts = (self._counts(batch, kind) for kind in ("nodes", "edges"))
+        return blocks_by_hop(node, (row, col, eid), *counts)
 
     def _counts(self, batch: Any, kind: str) -> list[int]:
         """Rows of a table that each hop reached first, the innermost hop first."""
