@@ -222,6 +222,8 @@ def _columns(table: Any, *names: str) -> list[Rows]:
 
 def store_relations(link: Link, work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the sections of the relation along a foreign key, and of the relation back."""
+    import numpy as np
+
     indptr, indices = work.array("int64"), work.array("int64")
     by_target = work.partitions(link.rows)
     width = max(-(-link.targets // by_target.count), 1)
@@ -237,7 +239,7 @@ def store_relations(link: Link, work: Workspace) -> tuple[dict[str, Any], dict[s
         by_target.add(targets // width, {"target": targets, "row": rows, "edge": ids})
         edge += len(rows)
     for start, stop in _blocks(row, link.rows + 1):
-        indptr.add(_range(start, stop) * 0 + edge)
+        indptr.add(np.full(stop - start, edge))
     ids = (as_array(_range(*block), "edge_ids") for block in _blocks(0, edge))
     back = {
         "indptr": indptr.section(),

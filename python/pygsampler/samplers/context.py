@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array import Array
-from pygsampler._arrays.datetimes import check_window, datetime_kind
 from pygsampler._batch.contexts import Contexts
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import is_homogeneous
@@ -16,7 +15,7 @@ from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.request import HeteroRequest, SampleRequest, TemporalRequest
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.samplers.neighbor_plan import rule_fields
-from pygsampler.samplers.temporal import Temporal, as_rule
+from pygsampler.samplers.temporal import Temporal, as_rule, check_window_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -128,8 +127,7 @@ class ContextSampler(Sampler[Contexts[Array]]):
         rule = self._rule
         if rule is None and seed_time is not None:
             raise ValueError("seed_time: expected None for contexts without time=, got some")
-        if rule is not None and datetime_kind(rule.window):
-            check_window(rule.window, graph._source._kind_of_times(rule.attr), rule.attr)
+        check_window_of(graph, rule)
         engine = self._engine_for(graph)
         how: dict[str, Any] = {
             "epoch": epoch,

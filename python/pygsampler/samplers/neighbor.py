@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.datetimes import check_window, datetime_kind
 from pygsampler._batch.coo_expansion import CooExpander
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.torch_sources import TensorSource
@@ -29,7 +28,7 @@ from pygsampler.samplers.neighbor_plan import (
     hetero_plan,
     neighbor_plan,
 )
-from pygsampler.samplers.temporal import Temporal, as_rule
+from pygsampler.samplers.temporal import Temporal, as_rule, check_window_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -287,13 +286,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return self._plan.sampled_graph(graph)
 
     def _check_span(self, graph: Any) -> None:
-        """TypeError for a window of timedelta64 where the graph's times are numbers.
-
-        Of a graph in parts nobody knows.
-        """
-        rule = self._rule
-        if rule is not None and datetime_kind(rule.window) and graph._service is None:
-            check_window(rule.window, graph._source._kind_of_times(rule.attr), rule.attr)
+        check_window_of(graph, self._rule)
 
     def _hetero_sampler(self) -> HeteroEngineSampler:
         """The sampler of heterogeneous graphs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pygsampler._arrays.datetimes import as_numpy_span
+from pygsampler._arrays.datetimes import as_numpy_span, check_window, datetime_kind
 from pygsampler._engine.checks import describe
 
 __all__ = ["Temporal"]
@@ -74,6 +74,15 @@ class Temporal:
             if getattr(self, field.name) != field.default
         ]
         return f"Temporal({self.attr!r}{''.join(given)})"
+
+
+def check_window_of(graph: Any, rule: Temporal | None) -> None:
+    """TypeError for a window of timedelta64 where the graph's times are numbers.
+
+    Nobody knows the times of a partitioned graph.
+    """
+    if rule is not None and datetime_kind(rule.window) and graph._service is None:
+        check_window(rule.window, graph._source._kind_of_times(rule.attr), rule.attr)
 
 
 def as_rule(temporal: str | Temporal | None, name: str = "temporal") -> Temporal | None:
