@@ -199,7 +199,7 @@ def sample(world: World, random: Random) -> None:
     if random.random() < 0.1:
         options["threads"] = random.choice((0, 1, 3))
         again = draw.sampler.sampler.sample(draw.graph.graph, seeds, **options)
-        if (draw.sampler.options.get("mode_options") or {}).get("ordered", True):
+        if draw.sampler.ordered:
             expect(as_reference(again) == values, "another sample of the same call", draw)
 
 
