@@ -130,7 +130,7 @@ __device__ __forceinline__ bool vertex_keys(Machine& m, Keys& keys, u32 n, u32 n
   });
   low = warp_max(low), high = warp_max(high);
   if ((threadIdx.x & 31) == 0 && low) atomicMax(keys.range, low), atomicMax(keys.range + 1, high);
-  keys.there = m.sum(own).total;
+  keys.there = m.sum(warp_sum32(own)).total;
   return m.looked(worst, node, vertex, p);
 }
 

@@ -257,7 +257,7 @@ __device__ __noinline__ bool cross(Machine& m, Edges& made, const u32*& number, 
     own += __popc(word);
   });
   Machine::Scan scan;
-  if (!m.scanned(scan, m.sum(m.once(own)))) return false;
+  if (!m.scanned(scan, m.sum(own))) return false;
   u32 *begins = m.take<u32>(columns.n + 1), *of = m.take<u32>(scan.total);
   if (!edges_of(m, e, columns, begins, scan.total)) return false;
   m.put(made, e), m.put(number, of);
@@ -326,7 +326,7 @@ __device__ __noinline__ bool number_claimed(Machine& m, Edges& e) {
     own += __popc(word);
   });
   Machine::Scan scan;
-  if (!m.scanned(scan, m.sum(m.once(own)))) return false;
+  if (!m.scanned(scan, m.sum(own))) return false;
   Id* rows = m.take<Id>(scan.total);
   u32* first = m.take<u32>(scan.total);
   if (!m.well()) return false;
@@ -371,7 +371,7 @@ __device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges&
   auto kept = [&](u32 i) -> u32 { return has(row_of(i)); };
   auto chosen = [&](u32 r) -> u32 { return has(r); };
   u32 rows = numbered ? c.rows.n : 0;
-  Sums all = m.sums(m.of_lane(c.n, kept), m.of_lane(rows, chosen));
+  Sums all = m.sums(m.of_warp(c.n, kept), m.of_warp(rows, chosen));
   Machine::Scan edges, some;
   if (!m.scanned(edges, all, 0) || !m.scanned(some, all, 1)) return false;
   u32* place = m.take<u32>(rows);

@@ -43,7 +43,7 @@ __device__ __forceinline__ bool sift(Machine& m, Edges& made, Sieve& s, Kept kep
     own += __popc(word);
   });
   Machine::Scan scan;
-  if (!m.scanned(scan, m.sum(m.once(own)))) return false;
+  if (!m.scanned(scan, m.sum(own))) return false;
   u32* begins = m.take<u32>(columns + 1);
   if (!edges_of(m, e, s.columns, begins, scan.total)) return false;
   m.put(made, e);

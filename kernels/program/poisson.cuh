@@ -284,7 +284,7 @@ struct Poisson {
       }
     }
     close(piece, own - filled, filled);
-    if (!m.scanned(scan, m.sum(m.once(own)))) return false;
+    if (!m.scanned(scan, m.sum(own))) return false;
     kept = scan.total;
     if ((u64)base + kept >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)base + kept);
     m.take<Pieces::Piece>((u64)warps + load_relaxed(pieces.taken));
@@ -336,7 +336,7 @@ struct Poisson {
         found += __popc(word);
       }
     }
-    Sums all = m.sums(m.once(found), at_most(degrees));
+    Sums all = m.sums(found, at_most(warp_sum(at_most(degrees))));
     Machine::Scan fresh, grown;
     if (!m.scanned(fresh, all, 0) || !m.scanned(grown, all, 1)) return false;
     u32 old = n, before = edges;

@@ -119,13 +119,10 @@ __device__ __forceinline__ u32 turn_of(Progress& now) {
   __syncwarp();
   return was & 1;
 }
-// The lanes of a warp are summed inside of the functions below, not by their callers: after a reduction of the caller's
-// the compiler emits the call twice, once for diverged warps, and synccheck reports barriers of one block that differ.
-__device__ __forceinline__ u32 of_lanes(u32 x) { return at_most(warp_sum(x)); }
 __device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z) {
   ProgramShared& s = program_shared();
   u32 turn = turn_of(s.progress[threadIdx.x >> 5]);
-  return grid_sums(of_lanes(x), of_lanes(y), of_lanes(z), s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
+  return grid_sums(x, y, z, s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
 }
 struct OneSum {
   u32 before, total;
@@ -133,7 +130,7 @@ struct OneSum {
 __device__ __noinline__ OneSum sum_of(u32 x) {
   ProgramShared& s = program_shared();
   u32 turn = turn_of(s.progress[threadIdx.x >> 5]);
-  Sums all = grid_sums<1>(of_lanes(x), 0, 0, s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
+  Sums all = grid_sums<1>(x, 0, 0, s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
   return OneSum{all.before[0], all.total[0]};
 }
 __device__ __noinline__ void barrier_of() {
@@ -196,11 +193,8 @@ struct Machine {
   static __device__ __forceinline__ void sync() {
     if (now().loose) barrier_of();
   }
-  // Sums of what the lanes of all blocks have, each below 2^31.
   static __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z = 0) { return sums_of(x, y, z); }
   static __device__ __forceinline__ OneSum sum(u32 x) { return sum_of(x); }
-  // A count that all lanes of a warp have alike, as a share of one of them.
-  static __device__ __forceinline__ u32 once(u32 count) { return first_lane() ? count : 0; }
 
   // n elements of the working memory. Beyond its end the program fails, and nothing is to be written.
   template <class T>
@@ -269,12 +263,12 @@ struct Machine {
     u32 total, before;
   };
   template <class Count>
-  __device__ __forceinline__ u32 of_lane(u32 n, Count count) {
+  __device__ __forceinline__ u32 of_warp(u32 n, Count count) {
     Span mine = span(n);
     u64 sum = 0;
 #pragma unroll 1
     for (u32 i = mine.lo + (threadIdx.x & 31); i < mine.hi; i += 32) sum += count(i);
-    return at_most(sum);
+    return at_most(warp_sum(at_most(sum)));
   }
   __device__ __forceinline__ bool scanned(Scan& scan, const Sums& all, u32 which) {
     return scanned(scan, OneSum{all.before[which], all.total[which]}, which);
@@ -287,7 +281,7 @@ struct Machine {
   }
   template <class Count>
   __device__ __forceinline__ bool counted(u32 n, Scan& scan, Count count) {
-    return scanned(scan, sum(of_lane(n, count)));
+    return scanned(scan, sum(of_warp(n, count)));
   }
   template <class Count, class Emit>
   __device__ __forceinline__ void placed(u32 n, const Scan& scan, Count count, Emit emit) {
@@ -372,7 +366,7 @@ struct Machine {
       if (lane == 0) firsts[i0 / 32] = word;
       own += __popc(word);
     });
-    Sums all = sums(once(own), at_most(things));
+    Sums all = sums(own, at_most(warp_sum(at_most(things))));
     Scan vertices, begins;
     if (!scanned(vertices, all, 0) || !scanned(begins, all, 1)) return false;
     bool same = whole && vertices.total == n;

@@ -102,7 +102,7 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   });
   positive = positive.of_warp();
   if (lane == 0 && positive.n) atomicMax(most, positive.largest);
-  positive.n = m.sum(m.once(positive.n)).total;
+  positive.n = m.sum(positive.n).total;
   if (!m.looked(worst, node, list, p)) return false;
   total = 0;
   if (!positive.n) return true;

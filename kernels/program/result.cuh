@@ -113,7 +113,7 @@ struct Destinations {
     m.each(e.columns.n, [&](u32 c) { degrees[to(c)] = e.begins[c + 1] - e.begins[c]; });
   }
   __device__ __forceinline__ u32 own(Machine& m) const {
-    return m.of_lane(n, [&](u32 d) { return degrees[d]; });
+    return m.of_warp(n, [&](u32 d) { return degrees[d]; });
   }
   __device__ __forceinline__ void place(Machine& m) const {
     m.placed(n, scan, [&](u32 d) { return degrees[d]; }, [&](u32 d, u32 begin, u32) { begins[d] = begin; });

@@ -95,7 +95,7 @@ __device__ __noinline__ bool between(Machine& m, Edges& e, const u32*& number, f
     u64 numbering = m.next_numbering();
     m.each(columns.n, [&](u32 c) { m.claim_one(numbering, c, columns(c)); });
   }
-  Sums sums = m.sums(m.of_lane(rows.n, out_degree), m.of_lane(whole ? 0 : columns.n, in_degree));
+  Sums sums = m.sums(m.of_warp(rows.n, out_degree), m.of_warp(whole ? 0 : columns.n, in_degree));
   Machine::Scan out, in;
   if (!m.scanned(out, sums, 0) || !m.scanned(in, sums, 1)) return false;
   u32 n = whole ? (u32)m.a().num_edges : in.total;

@@ -131,7 +131,7 @@ __device__ __forceinline__ bool extreme_groups(Machine& m, const double*& found,
     own += word == zero;
     to[g] = !word ? 0 : word == ~0ull ? nan_value() : of_ascending(largest ? word : ~word);
   });
-  u32 zeros = m.sum(own).total;
+  u32 zeros = m.sum(at_most(warp_sum(own))).total;
   found = to;
   if (!zeros) return true;
   u32* first = m.zeros<u32>(groups);
@@ -344,7 +344,7 @@ __device__ __forceinline__ bool cap(Machine& m, const double*& chances, List lis
   chances = to;
   u32 own = 0;
   m.each(n, [&](u32 i) { own += v(i) > 0; });
-  if (m.sum(own).total <= (u64)k) {
+  if (m.sum(warp_sum32(own)).total <= (u64)k) {
     m.each(n, [&](u32 i) { to[i] = v(i) > 0; });
     m.barrier();
     return true;
@@ -362,7 +362,7 @@ __device__ __forceinline__ bool cap(Machine& m, const double*& chances, List lis
     m.each(n, [&](u32 i) {
       if (!full[i] && __dmul_rn(c, v(i)) >= 1) full[i] = 1, own++;
     });
-    more = m.sum(own).total;
+    more = m.sum(warp_sum32(own)).total;
   }
   m.each(n, [&](u32 i) {
     double x = v(i);
