@@ -14,6 +14,7 @@ all the same, so that what blocks tell each other is looked at, too.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Callable
@@ -707,11 +708,15 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    noted = "--kernels" in sys.argv
-    parts = [part for part in sys.argv[1:] if part != "--kernels"] or list(PARTS)
-    if unknown := [part for part in parts if part not in PARTS]:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--skip", nargs="+", default=(), metavar="PART", help="all parts but these")
+    parser.add_argument("--kernels", action="store_true", help="fail if a kernel was not run")
+    options = parser.parse_args()
+    if unknown := [part for part in (*options.parts, *options.skip) if part not in PARTS]:
         raise SystemExit(f"parts: expected some of {list(PARTS)}, got {unknown}")
-    if not noted:
+    parts = [part for part in options.parts or PARTS if part not in options.skip]
+    if not options.kernels:
         run(parts)
         return
     from torch.profiler import ProfilerActivity, profile
