@@ -7,7 +7,7 @@
 #   PYTHON=python3        the interpreter that all environments are made from
 #   ARCH='x86_64 aarch64' the processors that make wheels builds for, this machine's if not given
 #   TAG=v...              the tag that make release has to agree with, none if not given
-#   WHEEL=file            the wheel that the tests install and examine, one built here if not given
+#   WHEEL=file            the wheel that the tests install and examine; if not given, one is built here
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -95,8 +95,8 @@ $(tools)/made: pyproject.toml setup.py
 	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q --no-warn-conflicts -r $$after
 	touch $@
 
-# A wheel as users build it: isolated, from the tree, with the kernels of all architectures. One that
-# is named takes its place, however old, until none is named or another.
+# A wheel as users build it: isolated, from the tree, with the kernels of all architectures. A wheel
+# that is named takes its place, however old, until none is named or another.
 other := $(shell [ "$$(cat dist/named 2>/dev/null)" = "$(WHEEL)" ] && \
 	{ [ -z "$(WHEEL)" ] || cmp -s "$(WHEEL)" "dist/$(notdir $(WHEEL))"; } || echo FORCE)
 dist/made: $(or $(WHEEL),$(sources)) $(other) | $(tools)/made
@@ -107,9 +107,18 @@ dist/made: $(or $(WHEEL),$(sources)) $(other) | $(tools)/made
 	echo '$(WHEEL)' >dist/named
 	touch $@
 
-.venv-%/installed: dist/made .venv-%/made
-	.venv-$*/bin/pip install -q dist/*.whl
-	.venv-$*/bin/pip install -q --no-deps --force-reinstall dist/*.whl
+# The tests' own wheel, with kernels for sm_90, for the GPUs here and as PTX: those of all architectures
+# take minutes. The workflows test the wheels that they release.
+tested := $(if $(WHEEL),dist,build/tested)
+some = sm_90 $$($(tools)/bin/python kernels/compile.py --native)
+build/tested/made: $(sources) | $(tools)/made
+	rm -rf build/tested
+	PYGSAMPLER_ARCHITECTURES="$(some)" $(tools)/bin/pip wheel -q --no-deps -w build/tested .
+	touch $@
+
+.venv-%/installed: $(tested)/made .venv-%/made
+	.venv-$*/bin/pip install -q $(tested)/*.whl
+	.venv-$*/bin/pip install -q --no-deps --force-reinstall $(tested)/*.whl
 	touch $@
 
 # The quickstart's environment. Two jobs at once: PyTorch is downloaded, and the wheel is built.
@@ -169,10 +178,10 @@ test: together test-go test-python ## every check; with ENV=classic those that d
 
 # Compilers and downloads have little use for each other's resources: two jobs at once.
 together:
-	$(MAKE) --no-print-directory -j2 dist/made $(tests)/made $(if $(filter current,$(ENV)),.venv-docs/made)
+	$(MAKE) --no-print-directory -j2 $(tested)/made $(tests)/made $(if $(filter current,$(ENV)),.venv-docs/made)
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
-	$(tools)/bin/python kernels/compile.py
+	$(tools)/bin/python kernels/compile.py $(if $(WHEEL),,$(some))
 	$(as_built) go test ./...
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
@@ -182,7 +191,7 @@ repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
 # worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
+	OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results

@@ -362,7 +362,7 @@ def main(arguments: list[str]) -> None:
     with open(CACHE / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            make_all(sources, arguments or names)
+            make_all(sources, [name for name in names if name in arguments] or names)
         finally:
             install(sources)
 

@@ -1,7 +1,8 @@
-"""The wheel under test: the one in dist/ that make built, or one built here for the session."""
+"""The wheel under test: what make installed for the tests, or one built here for the session."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+TESTED = os.environ.get("PYGSAMPLER_TESTED", "dist")
 
 
 @pytest.fixture(scope="session")
@@ -19,14 +21,20 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = list((ROOT / "dist").glob("pygsampler-*.whl"))
+    made = list((ROOT / TESTED).glob("pygsampler-*.whl"))
     if not made:
-        folder = tmp_path_factory.mktemp("dist")
+        folder = tmp_path_factory.mktemp("wheel")
         command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), "."]
         subprocess.run(command, cwd=ROOT, check=True)
         made = list(folder.glob("*.whl"))
     assert len(made) == 1, f"expected one wheel, got {made}"
     return made[0]
+
+
+@pytest.fixture(scope="session")
+def least_architectures() -> tuple[str, ...]:
+    """Architectures that the wheel has at least, none if it has all, as released wheels have."""
+    return ("sm_90", "compute_75") if TESTED == "build/tested" else ()
 
 
 @pytest.fixture(scope="session")

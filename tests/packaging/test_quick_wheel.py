@@ -258,6 +258,7 @@ def test_dist_has_all_after_a_quickstart(clone: Clone, named: dict[str, str]) ->
     clone.log()
     clone.make(".venv-current/installed", **named)
     assert "build/quick" not in clone.log()
+    assert clone.wheel("build/tested") == "sm_90 compute_75"
 
 
 def test_quickstart_takes_the_wheel_of_dist_where_it_can(clone: Clone) -> None:
