@@ -3,6 +3,8 @@ package pygsampler
 import (
 	"os"
 	"strings"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/finalizer"
 )
 
 // ownVariables is how the names of the project's variables begin.
@@ -29,3 +31,9 @@ func SetEnvironment(given map[string]string) error {
 	}
 	return nil
 }
+
+// SetEnds says how each kind of handle ends when the Python object that has it goes.
+func SetEnds(functions []func(handle int64)) { finalizer.Set(functions) }
+
+// Destructors is how many destructors of Python objects are running.
+func Destructors() int64 { return finalizer.Running() }

@@ -8,17 +8,12 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/bsp"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/contexts"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/fused"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hetero"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hgt"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/khop"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/labor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/program"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/queue"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/reservoir"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/walk"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/wholerows"
@@ -27,12 +22,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// families are the kinds of samplers by the names that documents have for them.
+// families are the kinds of samplers by the names that documents have for them; research.go adds those of papers'
+// experiments.
 var families = map[string]plan.Parse{
-	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
-	"khop": khop.Parse, "reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
-	"typed": hetero.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse, "labor": labor.Parse,
-	"rows": wholerows.Parse, "context": contexts.Parse,
+	"neighbor": neighbor.Parse, "walk": walk.Parse, "program": program.Parse, "typed": hetero.Parse, "hgt": hgt.Parse,
+	"temporal": temporal.Parse, "labor": labor.Parse, "rows": wholerows.Parse, "context": contexts.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.
