@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the figures of README.md and of pages of docs/ from benchmarks/results.
+"""Write the figures of README.md, of pages of docs/ and of a chart from benchmarks/results.
 
     python tools/figures.py            # after new results were put there
     python tools/figures.py --check    # 1 where a page shows others than the kept ones
@@ -36,6 +36,7 @@ PAGES = tuple(
         "docs/algorithms/samplers.md",
         *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
         *(f"docs/research/{name}.md" for name in _RESEARCH),
+        "docs/drawings/speed.svg",
     )
 )
 PLACE = re.compile(r"(<!-- figures? (\w+) -->\n?).*?(<!-- end -->)", re.DOTALL)

@@ -73,7 +73,7 @@ WITH_PYTHON = [page for page in PAGES if any(info == "python" for info, _, _ in 
 
 
 def test_there_is_something_to_test() -> None:
-    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/developer/architecture.md"} <= {
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/developer/overview.md"} <= {
         name(page) for page in PAGES
     }
     assert {"README.md", "docs/concepts/randomness.md", "docs/concepts/memory.md"} <= {
@@ -205,10 +205,10 @@ def test_the_reference_has_every_public_name() -> None:
         )
 
 
-def test_the_architecture_has_every_layer_and_package() -> None:
+def test_contributing_has_every_layer_and_package() -> None:
     """The layers in the order of the import contract, and the folders of the Go core."""
-    page = (ROOT / "docs" / "developer" / "architecture.md").read_text()
-    drawn = next(text for _, _, text in blocks(ROOT / "docs" / "developer" / "architecture.md"))
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    drawn = next(text for info, _, text in blocks(ROOT / "CONTRIBUTING.md") if info == "text")
     shown = [name for line in drawn.splitlines() for name in line[:38].split()]
     layers = re.search(r"(?ms)^layers = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text())
     assert layers is not None
@@ -217,6 +217,15 @@ def test_the_architecture_has_every_layer_and_package() -> None:
     named = {name for row in packages for name in re.findall(r"\w+", row)}
     folders = {path.name for path in (ROOT / "pygsampler" / "internal").iterdir() if path.is_dir()}
     assert folders <= named
+
+
+def test_pages_of_developers_are_short() -> None:
+    """The overview is read in three minutes, and each other page in a quarter of an hour."""
+    pages = (ROOT / "docs" / "developer").glob("*.md")
+    words = {page.stem: len(page.read_text().split()) for page in pages}
+    assert words["overview"] <= 600
+    # Results of tests, which tests.statistics writes.
+    assert {name for name, count in words.items() if count > 3000} <= {"statistics"}
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -298,7 +307,7 @@ def test_figures_have_a_place_on_their_pages() -> None:
         *("locality_subgraphs", "locality_cache"),
         *("convergence", "convergence_of_gpu", "gsampler_training", "gsampler_training_of_gpu"),
         *("nextdoor_training", "nextdoor_training_of_gpu"),
-        *("parts", "parts_model", "copies", "small_calls", "contexts"),
+        *("parts", "parts_model", "copies", "small_calls", "contexts", "overview"),
     }
     # Those of a GPU where there are any: what is kept is shown, in one table or several.
     results = ROOT / "benchmarks" / "results" / "gpu"
