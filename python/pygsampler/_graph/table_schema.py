@@ -21,7 +21,7 @@ from pygsampler._graph.table_sources import (
     read_table,
 )
 
-__all__ = ["schema_document", "schemas_of"]
+__all__ = ["checked_columns", "schema_document", "schemas_of"]
 
 # True if a column of a source, called as its table, has a different value in each row.
 Unique = Callable[[Any, str, str], bool]
@@ -136,23 +136,29 @@ def _checked_table(fields: Any, where: str) -> TableSchema:
     for field in ("key", "time"):
         if not isinstance(fields.get(field), (str, type(None))):
             raise TypeError(f"{where}: {field}: expected a column, got {describe(fields[field])}")
-    links, columns = fields.get("links") or {}, fields.get("columns")
+    links = fields.get("links") or {}
     if not isinstance(links, Mapping) or not all(isinstance(name, str) for name in links):
         raise TypeError(f"{where}: links: expected a mapping of columns, got {describe(links)}")
+    columns = fields.get("columns")
+    kinds = checked_columns(columns, f"{where}: columns")
+    kept = None if columns is None else tuple(map(str, columns))
+    return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept, kinds)
+
+
+def checked_columns(columns: Any, where: str) -> dict[str, str]:
+    """Returns the kinds that the "columns" of a table say, by name; errors name ``where``."""
     if isinstance(columns, str) or not isinstance(columns, (Sequence, Mapping, type(None))):
         raise TypeError(
-            f"{where}: columns: expected a list of names, or a mapping of names to kinds, got "
+            f"{where}: expected a list of names, or a mapping of names to kinds, got "
             f"{describe(columns)}"
         )
     kinds = columns if isinstance(columns, Mapping) else {}
     for name, kind in kinds.items():
         if kind not in COLUMN_KINDS:
             raise ValueError(
-                f"{where}: columns[{name!r}]: expected one of {listed(COLUMN_KINDS)}, got {kind!r}"
+                f"{where}[{name!r}]: expected one of {listed(COLUMN_KINDS)}, got {kind!r}"
             )
-    kept = None if columns is None else tuple(map(str, columns))
-    named = {str(name): str(kind) for name, kind in kinds.items()}
-    return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept, named)
+    return {str(name): str(kind) for name, kind in kinds.items()}
 
 
 def guess_schema(sources: Mapping[str, Any], is_unique: Unique) -> dict[str, TableSchema]:
