@@ -415,7 +415,30 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
         ({"strategy": "first"}, ValueError, "strategy: expected"),
         ({"window": -1}, ValueError, "window: expected a number from 0"),
         ({"window": math.nan}, ValueError, "window: expected a number from 0"),
-        ({"window": "day"}, TypeError, "window: expected a number from 0"),
+        (
+            {"window": "day"},
+            TypeError,
+            "window: expected a number, or a span as 3d, 12h or 30min, ",
+        ),
+        ({"window": "3"}, TypeError, "window: expected a number, or a span as .*, got '3'"),
+        ({"window": "3M"}, TypeError, "units w, d, h, m, s, ms, us and ns, got '3M'"),
+        ({"window": "-3d"}, TypeError, "window: expected a number, or a span as .*, got '-3d'"),
+        (
+            {"window": "200000d"},
+            ValueError,
+            "window: expected a span from 0 to 146 years, got '200",
+        ),
+        ({"window": "99999999999w"}, ValueError, "window: expected a span from 0 to 146 years"),
+        (
+            {"window": np.timedelta64(-3, "D")},
+            ValueError,
+            "window: expected a span from 0 to 146 years, got -3 days",
+        ),
+        (
+            {"window": np.array([3], "timedelta64[D]")},
+            TypeError,
+            "window: expected one span for all seeds, got ndarray",
+        ),
         ({"attr": 3}, TypeError, "attr: expected the name of an edge or node array, got int 3"),
         ({"prob": "w", "mask": "m"}, ValueError, "prob, mask: expected at most one of them"),
         ({"mode": "queue"}, ValueError, "mode: expected one of"),
@@ -428,6 +451,44 @@ def test_wrong_options(options: dict[str, Any], error: type[Exception], text: st
             for name in {"attr", "strategy", "window", "inclusive", "carry"} & options.keys()
         }
         pgs.PGSampler([3], temporal=Temporal(**{"attr": "t", **rule}), **options)
+
+
+@pytest.mark.parametrize("loads", [False, True])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ("soon", TypeError),
+        (b"12345678", TypeError),
+        (1 << 70, ValueError),
+        ([1 << 70] * 3, (TypeError, IndexError)),
+        ([None] * 3, TypeError),
+        (object(), TypeError),
+        ([math.nan] * 3, (ValueError, TypeError)),
+        ({"n": 3}, TypeError),
+    ],
+)
+@pytest.mark.parametrize("of", ["q", "d", "M"])
+def test_times_that_are_none(edges: Any, value: Any, error: Any, of: str, loads: bool) -> None:
+    """They are errors of ``seed_time`` and ``label_time``, and none of another library."""
+    graph, sampler = dated(edges, of), pgs.PGSampler([3], temporal="t", seed=1)
+    if value in (1 << 70, [1 << 70] * 3) and of == "d" and not loads:
+        # Times of float64 can be so late.
+        return
+    if not loads:
+        with pytest.raises(error, match=r"^seed_time(\[0\])?: expected"):
+            sampler.sample(graph, [0, 1, 2], seed_time=value)
+        return
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    error = (error, TypeError) if isinstance(error, type) else (*error, TypeError)
+    more = {"labels": torch.arange(NODES), "seed_time": {"M": DAYS["M"][0], "d": 0.5, "q": 3}[of]}
+    if isinstance(value, list) and len(value) == 3:
+        more["label_time"] = [*value, *value[:1] * (NODES - 3)]
+    with pytest.raises(error, match=r"^label_time(\[0\])?: expected"):
+        DataLoader(graph, [0, 1, 2], sampler, **{"label_time": value, **more}, batch_size=3)
+    with pytest.raises(error, match=r"^seed_time(\[0\])?: expected"):
+        next(iter(DataLoader(graph, [0, 1, 2], sampler, seed_time=value, batch_size=3)))
 
 
 def test_a_rule_is_a_name_or_a_temporal() -> None:
