@@ -111,8 +111,9 @@ def _yaml(schema: dict[str, Any], time_notes: dict[str, str]) -> str:
             elif isinstance(value, list):
                 lines.append(f"  {name}: [{', '.join(map(_text, value))}]")
             else:
-                note = time_notes.get(table, "") if name == "time" else ""
-                lines.append(f"  {name}: {_text(value)}{note and f'  # {note}'}")
+                lines.append(f"  {name}: {_text(value)}")
+                if name == "time" and table in time_notes:
+                    lines[-1] += f"  # {time_notes[table]}"
     return "\n".join(lines)
 
 
