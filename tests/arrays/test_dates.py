@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,8 @@ def test_a_date_without_time_is_its_midnight(make: Callable[[], Any]) -> None:
         lambda: np.timedelta64(24, "h"),
         of_pandas(lambda pd: pd.Timedelta("1D")),
         of_arrow(lambda pa: pa.scalar(timedelta(days=1))),
+        *(partial(str, text) for text in ("1d", " 1 day ", "1D", "24h", "24 hours", "1440min")),
+        *(partial(str, text) for text in ("1440m", "86400 sec", "86400000ms", "1.0d", "24.00h")),
     ],
 )
 def test_spans_of_every_library_are_windows(make: Callable[[], Any]) -> None:
@@ -129,8 +132,25 @@ def test_spans_of_every_library_are_windows(make: Callable[[], Any]) -> None:
     batch = sampler.sample(dated, [0], seed_time=date(2024, 3, 3))
     assert sorted(batch.blocks[0].edge_ids.tolist()) == [1, 2]
     numbers = pgs.Graph.from_coo([1], [0], edge_data={"t": [1]})
-    with pytest.raises(TypeError, match=r"^window: expected a number, as the times 't' are, got"):
+    text = r"^window: expected a number, as the times 't' are, got .*; give it in their unit, or"
+    with pytest.raises(TypeError, match=text):
         sampler.sample(numbers, [0], seed_time=1)
+    contexts = pgs.samplers.context(time=Temporal("t", window=span))
+    found = contexts.sample(dated, [0], seed_time="2024-03-03").numpy()
+    assert sorted(found.nodes[0][: found.lengths[0]].tolist()) == [0, 2, 3]
+    with pytest.raises(TypeError, match=text):
+        contexts.sample(numbers, [0], seed_time=1)
+
+
+def test_spans_as_text_are_exact() -> None:
+    for text, want in (
+        ("1.5d", DAY * 3 // 2),
+        ("0.000000001s", 1),
+        ("0.1us", 100),
+        ("2w", 14 * DAY),
+    ):
+        assert pgs.PGSampler([1], temporal=Temporal("t", window=text)).plan["window"] == want
+    assert Temporal("t", window="3d") == Temporal("t", window=timedelta(days=3))
 
 
 @pytest.mark.parametrize(

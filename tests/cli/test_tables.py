@@ -70,6 +70,33 @@ def test_schema_and_graph(run: Callable[..., Any], folder: Path, tmp_path: Path)
     assert not list(tmp_path.glob(".*"))
 
 
+def test_times_with_gaps(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    orders = folder / "orders.csv"
+    orders.write_text("user_id,sent,paid\n5,,2024-03-02\n7,2024-03-02,2024-03-03\n")
+    want = {"links": {"user_id": "users"}, "time": "paid"}
+    plain = run("tables", folder)
+    assert partner("yaml").safe_load(plain.stdout)["orders"] == want and "#" not in plain.stdout
+    # No column of dates is whole.
+    orders.write_text("user_id,sent,paid\n5,,2024-03-02\n7,2024-03-02,\n7,,\n")
+    want["time"] = "sent"
+    shown, note = run("tables", folder).stdout, "2 of 3 rows have none, which --out refuses: drop"
+    assert f"  time: sent  # {note} them" in shown and shown.count("#") == 1
+    assert partner("yaml").safe_load(shown)["orders"] == want
+    told = run("tables", folder, "--json")
+    assert json.loads(told.stdout)["orders"] == want
+    assert f"Note: orders: time sent: {note}" in told.stderr
+    schema, out = tmp_path / "schema.yaml", tmp_path / "shop.pgs"
+    schema.write_text(shown)
+    command = ("tables", folder, "--schema", schema, "--out", out, "--unmatched", "drop")
+    failed = run(*command, ends_with=1)
+    assert "sent: expected a time of each row, got 2 missing of 3; drop those rows" in failed.output
+    schema.write_text("\n".join(line for line in shown.splitlines() if note not in line))
+    run(*command)
+    with pgs.Graph.open(out) as graph:
+        assert "time" not in graph.ndata.get("orders", {})
+        assert graph.num_nodes["orders"] == 3
+
+
 def test_names_beyond_16_bits(run: Callable[..., Any], folder: Path) -> None:
     (folder / "\U0001f600.csv").write_text("user_id\n5\n")
     found = partner("yaml").safe_load(run("tables", folder).stdout)

@@ -264,11 +264,12 @@ def test_a_date_bounds_what_is_sampled(
     assert edges("--seed-time", "2024-03-09") == 2
     assert edges("--seed-time", "2024-03-09T13:00+01:00") == 3
     assert edges("--seed-time", "2024-03-09", "--window", "7d") == 1
+    assert edges("--seed-time", "2024-03-09", "--window", "192 hours") == 2
     assert edges("--seed-time", str(10**18)) == 0
     for options, words in (
         (["--time", "at"], "--seed-time: expected one with --time, got none"),
         (["--seed-time", "2024-03-01"], "--time: expected one with --seed-time, got none"),
         (["--time", "at", "--seed-time", "soon"], "expected a number or a date like 2024-03-01"),
-        (["--time", "at", "--seed-time", "1", "--window", "x"], "a number or a span like 7d, got"),
+        (["--time", "at", "--seed-time", "1", "--window", "x"], "a number, or a span as 3d, 12h"),
     ):
         assert words in refused("sample", out, "--seeds", "0", *options, ends_with=2)

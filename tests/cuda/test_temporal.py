@@ -78,6 +78,21 @@ def test_batches_are_those_of_the_cpu(floats: bool) -> None:
             assert not np.isin(block.edge_ids, without).any()
 
 
+def test_many_batches_are_those_of_the_cpu() -> None:
+    graph, random = make(False)
+    there, sampler = graph.to("cuda"), pgs.PGSampler([5, 3], seed=4, temporal="t")
+    sets = [random.integers(0, graph.num_nodes, count) for count in (50, 1, 20)]
+    times = [random.integers(0, 50, len(seeds)) for seeds in sets]
+    want = sampler.sample_many(graph, sets, seed_time=times, **NUMBERS)
+    for memory in (None, 1):
+        many = sampler.sample_many(there, sets, seed_time=times, memory=memory, **NUMBERS)
+        for got, batch in zip(many, want, strict=True):
+            assert got.device == there.device and got.batch == batch.batch
+            same(got, batch, memory)
+    with pytest.raises(ValueError, match=r"seed_time\[0\]: expected a time for each seed"):
+        sampler.sample_many(there, sets)
+
+
 def test_errors_name_the_seed_and_harm_nothing() -> None:
     graph, _ = make(False)
     there = graph.to("cuda")

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from random import Random
 
 import pygsampler as pgs
-from tests.fuzz import batches, files, graphs, modules, samplers
+from tests.fuzz import batches, contexts, files, graphs, modules, samplers
 from tests.fuzz.world import OPERATIONS, World, step
 
 __all__ = ["CALLS", "Episode", "Failure", "Holdings", "holdings", "run"]
 # They add their operations when they are imported.
-assert batches and files and graphs and modules and samplers
+assert batches and contexts and files and graphs and modules and samplers
 
 CALLS = 250
 SHARED = 0.15

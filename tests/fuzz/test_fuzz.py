@@ -47,7 +47,7 @@ class Calls(Machine):  # type: ignore[misc]
     def work(self, random: Random, name: str) -> None:
         with warnings.catch_warnings():
             # Arrays that are not contiguous are copied, which is said.
-            warnings.filterwarnings("ignore", r"\w+(\[\d+\])?: not contiguous", UserWarning)
+            warnings.filterwarnings("ignore", r"\w+(\[[^]]+\])*: not contiguous", UserWarning)
             # torch.from_dlpack and sparse tensors say of themselves that they are new.
             warnings.filterwarnings("ignore", category=UserWarning, module="torch")
             # And that lists of arrays are slow, once in a process and in the name of our module.

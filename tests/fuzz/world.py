@@ -18,6 +18,7 @@ REFUSALS = (TypeError, ValueError, IndexError)
 # Where the reference, in plain Python, would take longer than many calls.
 SMALL = 400
 MOST = {"graphs": 6, "samplers": 6, "batches": 6, "jobs": 8, "loaders": 3, "arrays": 8}
+MOST |= {"context_graphs": 4, "contexts": 6}
 
 
 class Broken(AssertionError):
@@ -142,6 +143,8 @@ class World:
     jobs: list[tuple[Any, Draw]] = field(default_factory=list)
     loaders: list[Any] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
+    context_graphs: list[Any] = field(default_factory=list)
+    contexts: list[Any] = field(default_factory=list)
 
     def keep(self, where: str, item: Any, random: Random) -> None:
         kept = getattr(self, where)

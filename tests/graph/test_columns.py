@@ -211,7 +211,7 @@ def test_the_command_shows_kinds(tmp_path: Path) -> None:
     from pygsampler._graph.table_schema import schema_document
 
     shown = schema_document({"items": TABLE, "sales": SALES}, SCHEMA)
-    assert shown == SCHEMA and yaml.safe_load(_yaml(shown)) == SCHEMA
+    assert shown == SCHEMA and yaml.safe_load(_yaml(shown, {})) == SCHEMA
     listed = {**SCHEMA, "items": {"key": "id", "columns": list(KINDS)}}
     assert schema_document({"items": TABLE, "sales": SALES}, listed) == listed
 

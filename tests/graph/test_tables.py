@@ -696,6 +696,15 @@ def test_mistakes(given: Any, schema: Any, error: type[Exception], text: str) ->
                 "things": {"key": "thing_id", "links": {"box_id": "boxes"}},
             },
         ),
+        (
+            # Times that some rows lack are guessed where there are no others.
+            {
+                "a": {"sent": [None, *DAYS[:2]], "paid": list(DAYS[:3]), "due": list(DAYS[:3])},
+                "b": {"sent": [None, *DAYS[:2]], "paid": [*DAYS[:2], None]},
+                "c": {"sent": pa.array([], pa.date32()), "paid": pa.array([], pa.date32())},
+            },
+            {"a": {"time": "paid"}, "b": {"time": "sent"}, "c": {"time": "sent"}},
+        ),
     ],
 )
 def test_guesses(given: Any, want: Any) -> None:
@@ -703,3 +712,43 @@ def test_guesses(given: Any, want: Any) -> None:
 
     assert schema_document(given, None) == want
     assert schema_document(given, want) == want
+
+
+def test_times_are_guessed_of_columns_without_gaps(tmp_path: Path) -> None:
+    from pyarrow import csv
+
+    from pygsampler._graph.table_schema import schema_document, times_with_gaps
+
+    table = pa.table(
+        {
+            "shipped": pa.array([None, *DAYS[1:3].tolist(), None], pa.date32()),
+            "user_id": [1, 2, 1, 2],
+            "ordered": pa.array(DAYS).cast(pa.timestamp("us")),
+        }
+    )
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    # The second file has no such column.
+    pq.write_table(table[1:3], parts / "0.parquet")
+    pq.write_table(table[:1].drop_columns("shipped"), parts / "1.parquet")
+    csv.write_csv(table, tmp_path / "orders.csv")
+    pq.write_table(table, tmp_path / "orders.parquet")
+    for orders, gaps, rows in (
+        (table, 2, 4),
+        (parts, 1, 3),
+        (tmp_path / "orders.csv", 2, 4),
+        (tmp_path / "orders.parquet", 2, 4),
+    ):
+        tables = {"users": {"id": [1, 2]}, "orders": orders}
+        found = schema_document(tables, None)
+        assert found["orders"] == {"links": {"user_id": "users"}, "time": "ordered"}
+        assert times_with_gaps(tables, found) == {}
+        found["orders"]["time"] = "shipped"
+        assert times_with_gaps(tables, found) == {"orders": (gaps, rows)}
+        days = DAYS[[1, 2, 0]] if orders is parts else DAYS
+        want = days.astype("datetime64[ns]").astype(np.int64).tolist()
+        assert pgs.Graph.from_tables(tables).ndata["orders"]["time"].tolist() == want
+        with pytest.raises(ValueError, match=f"expected a time of each row, got {gaps} missing"):
+            pgs.Graph.from_tables(tables, found)
+    numbers = pa.table({"at": [1.0, None, float("nan")]})
+    assert times_with_gaps({"a": numbers}, {"a": {"time": "at"}}) == {"a": (2, 3)}

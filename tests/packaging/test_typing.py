@@ -24,7 +24,7 @@ def check(g: pgs.Graph, h: pgs.Graph, ids: torch.Tensor, fanouts: list[int]) -> 
     reveal_type(sampler.submit(g, ids).result())  # MiniBatch
     reveal_type(typed.submit(h, both, seed_time=3).result())  # MiniBatch
     reveal_type(sampler.sample_many(g, [ids])[0])  # MiniBatch
-    reveal_type(sampler.sample_many(h, [both])[0])  # MiniBatch
+    reveal_type(sampler.sample_many(h, [both], seed_time=3)[0])  # MiniBatch
     reveal_type(pgs.LaborSampler([3], edge_weights="ht").sample(h, both))  # MiniBatch
     reveal_type(sampler.sample(h, both).torch())  # MiniBatch
     print(sampler.sample(h, both).blocks[0]["to"].indices, data(g, ids, [5], batch_size=3).device)

@@ -97,6 +97,22 @@ def test_context_by_hand_has_nothing_that_is_later_than_its_seed() -> None:
     }
 
 
+def test_many_contexts_are_those_of_sample() -> None:
+    graph, sampler = shop(), context(budget=6, time="day")
+    sets = [{"customer": [0, 1]}, {"sale": [4]}, {"customer": [1], "article": [0]}]
+    times = [{"customer": [3, 1]}, 5, {"customer": 2, "article": [4]}]
+    many = sampler.sample_many(graph, sets, seed_time=times, epoch=1, batch=4)
+    for number, found in enumerate(many):
+        want = sampler.sample(graph, sets[number], seed_time=times[number])
+        assert (found.epoch, found.batch) == (1, 4 + number)
+        assert_same(found, {name: getattr(want.numpy(), name) for name in NAMES})
+    assert len(rows(many[0])) > 1
+    with pytest.raises(ValueError, match=r"seed_time\[0\]: expected a time for each seed"):
+        sampler.sample_many(graph, sets)
+    with pytest.raises(ValueError, match=r"seed_time\[0\]: expected None for contexts without"):
+        context(budget=6).sample_many(graph, sets, seed_time=3)
+
+
 def test_context_by_hand_takes_edges_without_times_first() -> None:
     # Customers and articles have no times, so that sale 4 reaches both before any sale.
     found = context(budget=5, time="day").sample(shop(), {"sale": [4]}, seed_time=5)

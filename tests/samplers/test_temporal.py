@@ -415,7 +415,30 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
         ({"strategy": "first"}, ValueError, "strategy: expected"),
         ({"window": -1}, ValueError, "window: expected a number from 0"),
         ({"window": math.nan}, ValueError, "window: expected a number from 0"),
-        ({"window": "day"}, TypeError, "window: expected a number from 0"),
+        (
+            {"window": "day"},
+            TypeError,
+            "window: expected a number, or a span as 3d, 12h or 30min, ",
+        ),
+        ({"window": "3"}, TypeError, "window: expected a number, or a span as .*, got '3'"),
+        ({"window": "3M"}, TypeError, "units w, d, h, m, s, ms, us and ns, got '3M'"),
+        ({"window": "-3d"}, TypeError, "window: expected a number, or a span as .*, got '-3d'"),
+        (
+            {"window": "200000d"},
+            ValueError,
+            "window: expected a span from 0 to 146 years, got '200",
+        ),
+        ({"window": "99999999999w"}, ValueError, "window: expected a span from 0 to 146 years"),
+        (
+            {"window": np.timedelta64(-3, "D")},
+            ValueError,
+            "window: expected a span from 0 to 146 years, got -3 days",
+        ),
+        (
+            {"window": np.array([3], "timedelta64[D]")},
+            TypeError,
+            "window: expected one span for all seeds, got ndarray",
+        ),
         ({"attr": 3}, TypeError, "attr: expected the name of an edge or node array, got int 3"),
         ({"prob": "w", "mask": "m"}, ValueError, "prob, mask: expected at most one of them"),
         ({"mode": "queue"}, ValueError, "mode: expected one of"),
@@ -428,6 +451,44 @@ def test_wrong_options(options: dict[str, Any], error: type[Exception], text: st
             for name in {"attr", "strategy", "window", "inclusive", "carry"} & options.keys()
         }
         pgs.PGSampler([3], temporal=Temporal(**{"attr": "t", **rule}), **options)
+
+
+@pytest.mark.parametrize("loads", [False, True])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ("soon", TypeError),
+        (b"12345678", TypeError),
+        (1 << 70, ValueError),
+        ([1 << 70] * 3, (TypeError, IndexError)),
+        ([None] * 3, TypeError),
+        (object(), TypeError),
+        ([math.nan] * 3, (ValueError, TypeError)),
+        ({"n": 3}, TypeError),
+    ],
+)
+@pytest.mark.parametrize("of", ["q", "d", "M"])
+def test_times_that_are_none(edges: Any, value: Any, error: Any, of: str, loads: bool) -> None:
+    """They are errors of ``seed_time`` and ``label_time``, and none of another library."""
+    graph, sampler = dated(edges, of), pgs.PGSampler([3], temporal="t", seed=1)
+    if value in (1 << 70, [1 << 70] * 3) and of == "d" and not loads:
+        # Times of float64 can be so late.
+        return
+    if not loads:
+        with pytest.raises(error, match=r"^seed_time(\[0\])?: expected"):
+            sampler.sample(graph, [0, 1, 2], seed_time=value)
+        return
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    error = (error, TypeError) if isinstance(error, type) else (*error, TypeError)
+    more = {"labels": torch.arange(NODES), "seed_time": {"M": DAYS["M"][0], "d": 0.5, "q": 3}[of]}
+    if isinstance(value, list) and len(value) == 3:
+        more["label_time"] = [*value, *value[:1] * (NODES - 3)]
+    with pytest.raises(error, match=r"^label_time(\[0\])?: expected"):
+        DataLoader(graph, [0, 1, 2], sampler, **{"label_time": value, **more}, batch_size=3)
+    with pytest.raises(error, match=r"^seed_time(\[0\])?: expected"):
+        next(iter(DataLoader(graph, [0, 1, 2], sampler, seed_time=value, batch_size=3)))
 
 
 def test_a_rule_is_a_name_or_a_temporal() -> None:
@@ -629,3 +690,84 @@ def test_a_loader_of_dates_beside_times_that_are_none(edges: Any) -> None:
     want = sampler.sample(graph, [0, 1, 2, 3], seed_time=DAYS["M"], epoch=0, batch=0)
     assert batch.input_nodes.tolist() == want.input_nodes.tolist()
     assert len(list(LinkLoader(graph, links, sampler, seed_time=DAYS["M"], batch_size=4))) == 1
+
+
+SETS = [list(range(9)), [3], [], [7, 7, 2]]
+
+
+@pytest.mark.parametrize("memory", [None, 1, 1 << 30])
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("name", ["t", "n"])
+def test_many_batches_are_those_of_sample(
+    edges: Any, name: str, typed: bool, memory: int | None
+) -> None:
+    graph = graph_of(edges)
+    sampler = pgs.PGSampler([4, 3], temporal=Temporal(name, window=30), seed=3)
+    bounds = [[i - 4 for i in seeds] for seeds in SETS]
+    sets: list[Any] = SETS
+    times: list[Any] = bounds
+    if typed:
+        src, dst, of_edges, of_nodes = edges
+        kind = ("a", "r", "a")
+        graph = pgs.Graph.from_coo(
+            {kind: (src, dst)},
+            num_nodes={"a": NODES},
+            edge_data={kind: {"t": of_edges}},
+            node_data={"a": {"n": of_nodes}},
+        )
+        sets = [{"a": seeds} for seeds in SETS]
+        times = [{"a": bound} for bound in bounds]
+
+    def arrays(batch: Any) -> Any:
+        blocks = [next(iter(b.values())) if typed else b for b in batch.blocks]
+        nodes, trees = batch.input_nodes, batch.subgraph_ids
+        if typed:
+            nodes, trees = nodes["a"], trees["a"]
+        of_blocks = [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in blocks]
+        return batch.epoch, batch.batch, nodes.tolist(), trees.tolist(), of_blocks
+
+    numbers: dict[str, Any] = {"epoch": 5, "batch": 8, "memory": memory}
+    many = sampler.sample_many(graph, iter(sets), seed_time=iter(times), **numbers)
+    assert [batch.batch for batch in many] == [8, 9, 10, 11]
+    for i, batch in enumerate(many):
+        alone = sampler.sample(graph, sets[i], epoch=5, batch=8 + i, seed_time=times[i])
+        assert arrays(batch) == arrays(alone)
+    assert many[0].num_edges > 0
+    # One time for all, and a time for each set.
+    for at in (12, [12, 0, 3, -5], np.array([12, 0, 3, -5])):
+        for i, batch in enumerate(sampler.sample_many(graph, sets, seed_time=at, **numbers)):
+            one = at if isinstance(at, int) else at[i]
+            alone = sampler.sample(graph, sets[i], epoch=5, batch=8 + i, seed_time=one)
+            assert arrays(batch) == arrays(alone)
+    # Numbers go on as those of sample do.
+    sampler.set_epoch(1)
+    assert [b.batch for b in sampler.sample_many(graph, sets, seed_time=times)] == [0, 1, 2, 3]
+    assert sampler.sample(graph, sets[0], seed_time=times[0]).batch == 4
+    assert sampler.sample_many(graph, [], seed_time=[]) == []
+
+
+@pytest.mark.parametrize(
+    ("seed_time", "error", "text"),
+    [
+        (None, ValueError, r"seed_time\[0\]: expected a time for each seed with temporal='t', got"),
+        ([1, 2], ValueError, "seed_time: expected the times of each of 3 sets of seeds, got 2"),
+        ({"a": 1}, TypeError, "seed_time: expected the times of each set of seeds, or one time"),
+        (b"123", TypeError, "seed_time: expected the times of each set of seeds, or one time"),
+        (object(), TypeError, "seed_time: expected the times of each set of seeds, or one time"),
+        ([1, [1, 2], 3], ValueError, r"seed_time\[1\]: expected a time for each of 1 seeds, got 2"),
+        ([1, 2, ["x", 5]], TypeError, r"seed_time\[2\]\[0\]: expected a number, or a date as"),
+        ([1, 2, np.datetime64("2024-01-01")], TypeError, r"seed_time\[2\]: expected numbers, as"),
+        ([1, 2.5, 3], TypeError, r"seed_time\[1\]: expected integers, as the graph's times"),
+    ],
+)
+def test_many_batches_with_wrong_times(
+    edges: Any, seed_time: Any, error: type[Exception], text: str
+) -> None:
+    graph, sampler = graph_of(edges), pgs.PGSampler([3], temporal="t", seed=1)
+    with pytest.raises(error, match=rf"^{text}"):
+        sampler.sample_many(graph, [[0], [1], [2, 3]], seed_time=seed_time)
+    with pytest.raises(IndexError, match=rf"^seeds\[1\]\[0\]: expected an id in \[0, {NODES}\)"):
+        sampler.sample_many(graph, [[0], [NODES]], seed_time=3)
+    with pytest.raises(ValueError, match=r"seed_time\[0\]: expected None for a sampler without"):
+        pgs.PGSampler([3], seed=1).sample_many(graph, [[0]], seed_time=3)
+    assert sampler.sample_many(graph, [[0]], seed_time=99)[0].num_edges > 0

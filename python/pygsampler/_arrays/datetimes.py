@@ -7,17 +7,38 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
+from fractions import Fraction
 from typing import Any, Literal
 
 # What times are: dates, spans between dates, or numbers that are neither.
 Kind = Literal["M", "m", ""]
 _CALLED = {"M": "dates (datetime64)", "m": "spans (timedelta64)", "": "numbers"}
+# Nobody knows if numbers are seconds or days.
+_REMEDY = {"M": "", "m": "", "": "; give it in their unit, or make the graph with dates as times"}
 
 # A date, or a date and a time, which may have a time zone: as ISO 8601 writes them.
 _ISO = re.compile(
     r"\s*(\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{1,9})?)?)?)?)?)?)"
     r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?\s*"
 )
+# The units of spans as text, by NumPy's names. NumPy's "M", a month, is of no fixed length.
+_UNITS = {
+    name: unit
+    for unit, names in {
+        "W": "w W week weeks",
+        "D": "d D day days",
+        "h": "h hour hours",
+        "m": "m min minute minutes",
+        "s": "s sec second seconds",
+        "ms": "ms",
+        "us": "us",
+        "ns": "ns",
+    }.items()
+    for name in names.split()
+}
+_SPAN = re.compile(r"\s*(\d{1,19})(\.\d+)?\s*([A-Za-z]+)\s*")
+# The engine takes 2**62 nanoseconds.
+SPAN_RANGE = "a span from 0 to 146 years"
 _RANGE = "expected dates from 1678 to 2261, which int64 has in nanoseconds"
 
 
@@ -73,8 +94,31 @@ def as_numpy_dates(value: Any, where: str) -> Any:
 
 
 def as_numpy_span(window: Any) -> Any:
-    """Returns a window that is a span of any library as NumPy's; text is no window."""
-    return window if isinstance(window, str) else as_numpy_dates(window, "window")
+    """Returns a window that is a span of any library as NumPy's, and any other as it is.
+
+    Text is a span as "3d", "12h" or "30min". TypeError for a text that is none, ValueError for one
+    that is longer than int64 has in nanoseconds.
+    """
+    return _span_of_text(window) if isinstance(window, str) else as_numpy_dates(window, "window")
+
+
+def _span_of_text(text: str) -> Any:
+    import numpy
+
+    np: Any = numpy
+
+    match = _SPAN.fullmatch(text)
+    unit = match and _UNITS.get(match[3])
+    if not match or not unit:
+        raise TypeError(
+            "window: expected a number, or a span as 3d, 12h or 30min, with one of the units "
+            f"w, d, h, m, s, ms, us and ns, got {text!r}"
+        )
+    one = int(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
+    size = one * int(match[1]) + int(one * Fraction(f"0{match[2] or ''}"))
+    if size >= 1 << 63:
+        raise ValueError(f"window: expected {SPAN_RANGE}, got {text!r}")
+    return np.timedelta64(size, "ns") if match[2] else np.timedelta64(int(match[1]), unit)
 
 
 def datetime_kind(value: Any) -> Kind:
@@ -96,6 +140,7 @@ def check_datetime_kind(value: Any, of: Kind | None, name: str, where: str) -> N
         return
     raise TypeError(
         f"{where}: expected {_CALLED[of]}, as the times {name!r} are, got {value.dtype}"
+        f"{_REMEDY[of]}"
     )
 
 
@@ -105,7 +150,9 @@ def check_window(window: Any, of: Kind | None, name: str) -> None:
     ``of`` is what these are, None where nobody knows.
     """
     if of == "" and datetime_kind(window):
-        raise TypeError(f"window: expected a number, as the times {name!r} are, got {window.dtype}")
+        raise TypeError(
+            f"window: expected a number, as the times {name!r} are, got {window.dtype}{_REMEDY[of]}"
+        )
 
 
 def as_nanoseconds(value: Any, where: str) -> Any:

@@ -364,8 +364,8 @@ class Graph(GraphState):
             "time", the column of its rows' times; "columns", those that the graph keeps: a
             list, or a mapping of names to kinds, "number", "category", "text", "time" and
             "embedding"; all numbers and dictionaries of Arrow (categories) by default. Or a file of
-            JSON or YAML with that. Without it the schema is guessed by names and types;
-            ``pygsampler tables`` shows what is guessed.
+            JSON or YAML with that. Without it the schema is guessed by names and types, of dates by
+            the first column that each row has; ``pygsampler tables`` shows what is guessed.
         unmatched : {"error", "drop"}
             Foreign keys that no row has: a ValueError that counts and names some of them, or, with
             "drop", no edge, and a warning in the log of "pygsampler".

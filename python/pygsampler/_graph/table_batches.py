@@ -14,7 +14,7 @@ from pygsampler._graph.table_sources import (
     mixed_types,
 )
 
-__all__ = ["RowProgress", "count_rows", "read_batches", "store_stream"]
+__all__ = ["RowProgress", "count_missing", "count_rows", "read_batches", "store_stream"]
 
 # Rows of a batch, at least and at most.
 _FEWEST, _MOST = 64, 1 << 20
@@ -49,16 +49,33 @@ class RowProgress:
         return report
 
 
-def count_rows(source: Any) -> int:
-    """Returns the number of rows of a table or dataset; 0 if only reading all of it would tell."""
+def count_rows(source: Any, read: bool = False) -> int:
+    """Returns the number of rows of a table or dataset.
+
+    0 if only reading all of it would tell, unless ``read`` allows that.
+    """
     import pyarrow as pa
     import pyarrow.dataset as ds
 
     if isinstance(source, pa.Table):
         return int(source.num_rows)
-    if isinstance(getattr(source, "format", None), (ds.ParquetFileFormat, ds.IpcFileFormat)):
-        return int(source.count_rows())
-    return 0
+    known = isinstance(getattr(source, "format", None), (ds.ParquetFileFormat, ds.IpcFileFormat))
+    return int(source.count_rows()) if read or known else 0
+
+
+def count_missing(source: Any, name: str, column: str) -> int:
+    """Returns how many rows of a table or dataset, called ``name``, lack a value in a column.
+
+    Rows of files are read in batches, where the statistics of Parquet do not tell.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if isinstance(source, pa.Table):
+        source = ds.dataset(source.select([column]))
+    with errors_at(f"tables[{name!r}]"):
+        missing = ds.field(column).is_null(nan_is_null=True)
+        return int(source.count_rows(filter=missing, **_scan_options(source)))
 
 
 def read_batches(
@@ -105,22 +122,9 @@ def _dataset_batches(
 ) -> Iterator[Any]:
     """The rows of a dataset as tables, of many small files together."""
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
-    options: dict[str, Any] = {
-        "batch_size": batch_size,
-        "batch_readahead": 1,
-        "fragment_readahead": 1,
-    }
-    # Threads would decode up to a gigabyte ahead of a slower reader.
-    options["use_threads"] = False
-    if isinstance(getattr(source, "format", None), ds.ParquetFileFormat):
-        # Else a row group is held as a whole, as the file has it.
-        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-            use_buffered_stream=True, pre_buffer=False
-        )
     with errors_at(where):
-        scanner = source.scanner(columns=columns, **options)
+        scanner = source.scanner(columns=columns, batch_size=batch_size, **_scan_options(source))
         batches: list[Any] = []
         count = size = 0
         for batch in scanner.to_batches():
@@ -133,6 +137,20 @@ def _dataset_batches(
             count += batch.num_rows
             size += batch.nbytes
         yield pa.Table.from_batches(batches, scanner.projected_schema)
+
+
+def _scan_options(source: Any) -> dict[str, Any]:
+    """Returns how a dataset is read so that little of it is in memory at a time."""
+    import pyarrow.dataset as ds
+
+    # Threads would decode up to a gigabyte ahead of a slower reader.
+    options = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+    if isinstance(getattr(source, "format", None), ds.ParquetFileFormat):
+        # Else a row group is held as a whole, as the file has it.
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+            use_buffered_stream=True, pre_buffer=False
+        )
+    return options
 
 
 def store_stream(folder: str, tables: Iterable[Any], where: str, progress: RowProgress) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pygsampler._engine.checks import describe
+from pygsampler._graph.table_batches import count_missing, count_rows
 from pygsampler._graph.table_keys import key_column
 from pygsampler._graph.table_sources import (
     COLUMN_KINDS,
@@ -21,7 +22,7 @@ from pygsampler._graph.table_sources import (
     read_table,
 )
 
-__all__ = ["schema_document", "schemas_of"]
+__all__ = ["checked_columns", "schema_document", "schemas_of", "times_with_gaps"]
 
 # True if a column of a source, called as its table, has a different value in each row.
 Unique = Callable[[Any, str, str], bool]
@@ -85,6 +86,22 @@ def schema_document(tables: Any, schema: Any) -> dict[str, dict[str, Any]]:
     return {name: of.document() for name, of in schemas_of(schema, open_tables(tables)).items()}
 
 
+def times_with_gaps(
+    tables: Any, document: Mapping[str, Mapping[str, Any]]
+) -> dict[str, tuple[int, int]]:
+    """Returns by table how many rows have no time, and how many rows there are.
+
+    ``document`` is that of ``schema_document``. Tables whose rows all have one are not in it.
+    """
+    found = {}
+    for name, source in open_tables(tables).items():
+        column = document[name].get("time")
+        missing = 0 if column is None else count_missing(source, name, column)
+        if missing:
+            found[name] = missing, count_rows(source, read=True)
+    return found
+
+
 def schemas_of(
     schema: Any, sources: Mapping[str, Any], is_unique: Unique | None = None
 ) -> dict[str, TableSchema]:
@@ -136,23 +153,29 @@ def _checked_table(fields: Any, where: str) -> TableSchema:
     for field in ("key", "time"):
         if not isinstance(fields.get(field), (str, type(None))):
             raise TypeError(f"{where}: {field}: expected a column, got {describe(fields[field])}")
-    links, columns = fields.get("links") or {}, fields.get("columns")
+    links = fields.get("links") or {}
     if not isinstance(links, Mapping) or not all(isinstance(name, str) for name in links):
         raise TypeError(f"{where}: links: expected a mapping of columns, got {describe(links)}")
+    columns = fields.get("columns")
+    kinds = checked_columns(columns, f"{where}: columns")
+    kept = None if columns is None else tuple(map(str, columns))
+    return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept, kinds)
+
+
+def checked_columns(columns: Any, where: str) -> dict[str, str]:
+    """Returns the kinds that the "columns" of a table say, by name; errors name ``where``."""
     if isinstance(columns, str) or not isinstance(columns, (Sequence, Mapping, type(None))):
         raise TypeError(
-            f"{where}: columns: expected a list of names, or a mapping of names to kinds, got "
+            f"{where}: expected a list of names, or a mapping of names to kinds, got "
             f"{describe(columns)}"
         )
     kinds = columns if isinstance(columns, Mapping) else {}
     for name, kind in kinds.items():
         if kind not in COLUMN_KINDS:
             raise ValueError(
-                f"{where}: columns[{name!r}]: expected one of {listed(COLUMN_KINDS)}, got {kind!r}"
+                f"{where}[{name!r}]: expected one of {listed(COLUMN_KINDS)}, got {kind!r}"
             )
-    kept = None if columns is None else tuple(map(str, columns))
-    named = {str(name): str(kind) for name, kind in kinds.items()}
-    return TableSchema(fields.get("key"), dict(links), fields.get("time"), kept, named)
+    return {str(name): str(kind) for name, kind in kinds.items()}
 
 
 def guess_schema(sources: Mapping[str, Any], is_unique: Unique) -> dict[str, TableSchema]:
@@ -161,7 +184,8 @@ def guess_schema(sources: Mapping[str, Any], is_unique: Unique) -> dict[str, Tab
     The key of a table "customers" is its column "id", "customers_id", "customer_id" or
     "customerid", if no value of it is missing or there twice. A column of another table that is
     called so, or, for a key "id", "customer_id", links to it. The time is the first column of
-    dates. Upper and lower case are alike.
+    dates in which no row lacks one, or, without such a column, the first of dates, since a table
+    without times would be known at any time. Upper and lower case are alike.
     """
     columns = {name: column_types(source) for name, source in sources.items()}
     keys = {}
@@ -181,7 +205,11 @@ def guess_schema(sources: Mapping[str, Any], is_unique: Unique) -> dict[str, Tab
                 if own or _is_key_name(column, target, with_id=False):
                     links[column] = target
                     break
-        time = next((c for c, kind in types.items() if is_date(kind) and c not in links), None)
+        dates = [column for column, kind in types.items() if is_date(kind) and column not in links]
+        time = next(iter(dates), None)
+        if len(dates) > 1:
+            whole = (each for each in dates if not count_missing(sources[name], name, each))
+            time = next(whole, time)
         found[name] = TableSchema(keys.get(name), links, time)
     return found
 

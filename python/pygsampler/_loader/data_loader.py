@@ -150,8 +150,9 @@ class DataLoader(LoaderBase[BatchT]):
         ``labels``. ``torch.arange(N)`` gives the places of the seeds among those of the loader.
     label_time : array of shape [num_nodes], or a mapping of types to such, or one for all, optional
         From when on the label of each node is known, a number or a date as ``seed_time`` is, for
-        ``guard`` and ``check_no_leakage``: the label of a seed must be known after its time. Not
-        with ``seed_labels``, whose times no batch is needed to compare with ``seed_time``.
+        ``guard`` and ``check_no_leakage``: the label of a seed must be known after its time. It may
+        be infinity, where times are floating-point. Not with ``seed_labels``, whose times no batch
+        is needed to compare with ``seed_time``.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Each block has the rows of its ``edge_ids`` as an attribute of that name, and in
         ``block.features``.

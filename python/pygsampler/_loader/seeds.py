@@ -202,14 +202,24 @@ def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.T
     if given is None:
         return None
     values = as_nanoseconds(as_numpy_dates(given, name), name)
-    times = as_tensor(values).detach().cpu()
+    expected = f"{name}: expected numbers of 64 bits or dates, shape [N], or one, got"
+    try:
+        times = as_tensor(values).detach().cpu()
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise TypeError(f"{expected} {describe(given)}") from None
     if times.dtype == torch.bool or times.is_complex() or times.dim() > 1:
-        raise TypeError(f"{name}: expected numbers, shape [N], got {describe(given)}")
+        raise TypeError(f"{expected} {describe(given)}")
     if times.dim() == 0:
         times = times.repeat(count)
     if len(times) != count:
         raise ValueError(f"{name}: expected a time for each of {count} {things}, got {len(times)}")
-    return times.double() if times.is_floating_point() else times.long()
+    if not times.is_floating_point():
+        return times.long()
+    # NaN is neither before nor after another time: no comparison would notice it.
+    missing = times.isnan().nonzero()
+    if len(missing):
+        raise ValueError(f"{name}[{int(missing[0])}]: expected a time, got nan")
+    return times.double()
 
 
 # Says of names among labels the way out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
@@ -12,6 +13,7 @@ from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph, is_heterogeneous, is_homogeneous
 from pygsampler._sampling.batch_counter import BatchCounter
 from pygsampler._sampling.pending import GroupLauncher, PendingBatch
+from pygsampler._sampling.seed_times import is_scalar_time
 
 T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S", bound="Sampler[Any]")
@@ -325,21 +327,48 @@ class Sampler(ABC, Generic[T_co]):
         TypeError, ValueError, IndexError, ClosedError, CudaError
             As ``sample``: the error of the first batch that fails. The others are dropped.
         """
+        return self._sample_sets(graph, seeds, epoch, batch, memory)
+
+    def _sample_sets(
+        self,
+        graph: Any,
+        seeds: Any,
+        epoch: int | None,
+        batch: int | None,
+        memory: int | None,
+        seed_time: Any = None,
+    ) -> list[T_co]:
+        """Samples as ``sample_many`` does; a ``seed_time`` is for samplers whose seeds have one."""
         check_graph(graph, self._takes_types)
         if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Iterable):
             raise TypeError(f"seeds: expected several arrays of ids, got {describe(seeds)}")
         many = list(seeds)
+        times = None if seed_time is None else _times_of_sets(seed_time, len(many))
         epoch = self._numbers.chosen_epoch(epoch)
         if memory is not None:
             memory = integer(memory, "memory", 1)
         if not many:
             return []
         first = self._numbers.chosen_batch(batch, len(many))
-        return self._many(graph, many, epoch, first, memory)
+        if times is None:
+            return self._many(graph, many, epoch, first, memory)
+        return self._launch_each(graph, many, epoch, first, memory, times)
 
     def _many(
         self, graph: Any, many: list[Any], epoch: int, batch: int, memory: int | None
     ) -> list[T_co]:
+        return self._launch_each(graph, many, epoch, batch, memory)
+
+    def _launch_each(
+        self,
+        graph: Any,
+        many: list[Any],
+        epoch: int,
+        batch: int,
+        memory: int | None,
+        times: list[Any] | None = None,
+    ) -> list[T_co]:
+        """Launches each batch alone, several at once; ``times`` has those of the seeds of each."""
         jobs: list[PendingBatch[T_co]] = []
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = int(len(many) > 1)
@@ -350,6 +379,7 @@ class Sampler(ABC, Generic[T_co]):
             while len(batches) < len(many):
                 while len(jobs) < min(len(batches) + most, len(many)):
                     place = len(jobs)
+                    more: dict[str, Any] = {} if times is None else {"seed_time": times[place]}
                     job = self.launch(
                         graph,
                         many[place],
@@ -357,6 +387,7 @@ class Sampler(ABC, Generic[T_co]):
                         batch=batch + place,
                         threads=threads,
                         asynchronous=True,
+                        **more,
                     )
                     jobs.append(job)
                 place = len(batches)
@@ -399,6 +430,8 @@ class Sampler(ABC, Generic[T_co]):
 
 
 _MOST_THREADS = (1 << 31) - 1
+# The text of an error of a set of seeds, or of its times.
+_OF_SET = re.compile(r"(seeds|seed_time)([:\[].*)", re.DOTALL)
 
 
 def from_pickle(kind: type[S], arguments: dict[str, Any], seed: int, epoch: int, number: int) -> S:
@@ -409,11 +442,28 @@ def from_pickle(kind: type[S], arguments: dict[str, Any], seed: int, epoch: int,
 
 
 def with_set_index(error: Exception, place: int) -> Exception:
-    """An error of one of several sets of seeds, whose text then says which."""
-    text = str(error)
-    if not text.startswith(("seeds:", "seeds[")) or type(error).__module__ != "builtins":
+    """An error of one of several sets of seeds, or of its times, whose text then says which."""
+    match = _OF_SET.match(str(error))
+    if match is None or type(error).__module__ != "builtins":
         return error
-    return type(error)(f"seeds[{place}]{text[5:]}")
+    return type(error)(f"{match[1]}[{place}]{match[2]}")
+
+
+def _times_of_sets(seed_time: Any, count: int) -> list[Any]:
+    """Returns the times of each of ``count`` sets of seeds, of a time for all or one for each."""
+    if is_scalar_time(seed_time):
+        return [seed_time] * count
+    if isinstance(seed_time, (bytes, Mapping)) or not isinstance(seed_time, Iterable):
+        raise TypeError(
+            "seed_time: expected the times of each set of seeds, or one time for all, got "
+            f"{describe(seed_time)}"
+        )
+    times = list(seed_time)
+    if len(times) != count:
+        raise ValueError(
+            f"seed_time: expected the times of each of {count} sets of seeds, got {len(times)}"
+        )
+    return times
 
 
 def check_graph(graph: Any, with_types: bool = False) -> None:

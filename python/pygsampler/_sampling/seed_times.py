@@ -41,11 +41,16 @@ def seed_times(
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         if not timed.float and not isinstance(given, int):
             raise TypeError(f"{where}: expected integers, as the graph's times, got {given!r}")
-        return array("d" if timed.float else "q", [given]) * count
+        try:
+            return array("d" if timed.float else "q", [given]) * count
+        except OverflowError:
+            raise ValueError(f"{where}: expected a time of 64 bits, got {given}") from None
     if timed.float:
         try:
+            if isinstance(given, (bytes, bytearray)):
+                raise TypeError("an array takes them for the memory of numbers")
             made = array("d", given.tolist() if hasattr(given, "tolist") else given)
-        except TypeError:
+        except (TypeError, OverflowError):
             raise TypeError(
                 f"{where}: expected a time for each seed, got {describe(given)}"
             ) from None

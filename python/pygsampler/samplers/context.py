@@ -18,7 +18,7 @@ from pygsampler.samplers.neighbor_plan import rule_fields
 from pygsampler.samplers.temporal import Temporal, as_rule, check_window_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
@@ -178,6 +178,25 @@ class ContextSampler(Sampler[Contexts[Array]]):
         """Starts contexts as ``Sampler.submit`` does, with ``seed_time`` as in ``sample``."""
         more = {} if seed_time is None else {"seed_time": seed_time}
         return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True, **more)
+
+    def sample_many(
+        self,
+        graph: Graph,
+        seeds: Iterable[Any],
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        memory: int | None = None,
+        seed_time: Any = None,
+    ) -> list[Contexts[Array]]:
+        """Collects contexts for each set of seeds, as ``Sampler.sample_many`` does.
+
+        Parameters
+        ----------
+        seed_time : sequence of arrays, or one time for all, optional
+            For each set of seeds what ``sample`` takes with them. With ``time`` it is needed.
+        """
+        return self._sample_sets(graph, seeds, epoch, batch, memory, seed_time)
 
     def with_seed(self, seed: int | None) -> ContextSampler:
         """Returns a sampler of the same contexts that begins with batch 0 of epoch 0."""

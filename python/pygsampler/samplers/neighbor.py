@@ -31,7 +31,7 @@ from pygsampler.samplers.neighbor_plan import (
 from pygsampler.samplers.temporal import Temporal, as_rule, check_window_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import torch
 
@@ -392,6 +392,26 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         more = {} if seed_time is None else {"seed_time": seed_time}
         return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True, **more)
 
+    def sample_many(
+        self,
+        graph: Graph,
+        seeds: Iterable[Any],
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        memory: int | None = None,
+        seed_time: Any = None,
+    ) -> list[MiniBatch]:
+        """Samples a batch for each set of seeds, as ``Sampler.sample_many`` does.
+
+        Parameters
+        ----------
+        seed_time : sequence of arrays, or one time for all, optional
+            For each set of seeds what ``sample`` takes with them. With ``temporal`` it is needed,
+            and on a GPU each batch is a launch then.
+        """
+        return self._sample_sets(graph, seeds, epoch, batch, memory, seed_time)
+
     def group_launcher(
         self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
@@ -440,7 +460,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     def _many(
         self, graph: Any, many: list[Any], epoch: int, batch: int, memory: int | None
     ) -> list[MiniBatch]:
-        if graph._device >= 0 and graph._relation is not None:
+        if graph._device >= 0 and graph._relation is not None and self._timed is None:
             return sample_many(self.sampled_graph(graph), self, many, epoch, batch, memory)
         return super()._many(graph, many, epoch, batch, memory)
 

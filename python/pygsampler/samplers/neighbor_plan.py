@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pygsampler._arrays.datetimes import NanosecondTimes, as_nanoseconds, datetime_kind
+from pygsampler._arrays.datetimes import (
+    SPAN_RANGE,
+    NanosecondTimes,
+    as_nanoseconds,
+    datetime_kind,
+)
 from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import relation_name
 from pygsampler._sampling.plan import ByRelation, Plan
@@ -106,12 +111,18 @@ def _has_types(fanouts: Any) -> bool:
 def rule_fields(rule: Temporal) -> dict[str, Any]:
     """Returns the fields that say which edges a bound leaves."""
     window = rule.window
-    if datetime_kind(window) == "M":
+    kind = datetime_kind(window)
+    if kind == "M":
         raise TypeError(f"window: expected a number or timedelta64, got {window.dtype}")
+    if kind and len(getattr(window, "shape", ())) > 0:
+        raise TypeError(f"window: expected one span for all seeds, got {describe(window)}")
+    length = as_nanoseconds(window, "window")
+    if kind and not 0 <= length <= _NO_WINDOW:
+        raise ValueError(f"window: expected {SPAN_RANGE}, got {window}")
     return {
         "time": rule.attr,
         "compare": "le" if rule.inclusive else "lt",
-        "window": as_nanoseconds(window, "window"),
+        "window": length,
         "carry": rule.carry,
         "strategy": rule.strategy,
     }

@@ -31,9 +31,10 @@ class Temporal:
     strategy : str
         ``"uniform"``: draws among the edges that the bound allows. ``"last"``: takes the latest of
         them, in ascending order; with ``replace`` it draws among these.
-    window : float or timedelta, optional
+    window : float, timedelta or str, optional
         The longest time, from 0 on, that an edge may be earlier than the bound. A span of
-        ``datetime``, NumPy, pandas or Arrow needs times that are dates. None: any time.
+        ``datetime``, NumPy, pandas or Arrow, or as text, such as "3d", "12h" or "30min", needs
+        times that are dates. None: any time.
     inclusive : bool
         Allow edges at the bound itself. False: only earlier ones.
     carry : str
@@ -43,8 +44,8 @@ class Temporal:
     Raises
     ------
     TypeError
-        For an ``attr`` that is no name, or an ``inclusive`` that is no bool. The other fields are
-        checked by the sampler that takes them.
+        For an ``attr`` that is no name, an ``inclusive`` that is no bool, or a text that is no
+        span. The other fields are checked by the sampler that takes them.
 
     Notes
     -----

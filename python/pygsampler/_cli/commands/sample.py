@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pygsampler._cli import options
-
-_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 def _number(text: str) -> int | float | None:
@@ -38,14 +35,17 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> An
 
 
 def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    from pygsampler._arrays.datetimes import as_numpy_span
+
     if value is None:
         return None
-    number, span = _number(value), _number(value[:-1])
+    number = _number(value)
     if number is not None:
         return number
-    if span is None or value[-1] not in _UNITS:
-        raise click.BadParameter(f"expected a number or a span like 7d, got {value!r}")
-    return timedelta(**{_UNITS[value[-1]]: span})
+    try:
+        return as_numpy_span(value)
+    except TypeError as error:
+        raise click.BadParameter(str(error).removeprefix("window: ")) from None
 
 
 @click.command(short_help="Sample neighbourhoods in batches; write their edges.")

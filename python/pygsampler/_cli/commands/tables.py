@@ -44,6 +44,8 @@ def command(
     Each file of FOLDER is a table (Parquet, Arrow or CSV), called as the file is without its
     suffix, and so is each folder in it, whose files are one table. Without --out the schema is
     printed, as YAML, for editing: which columns are keys, link to other tables, and have times.
+    The times are the first column of dates that every row has; a column with gaps is shown only
+    where a table has no other, with a comment, since a graph needs a time of each row.
     The tables may be larger than memory: half of what is free is used, and a temporary folder in
     the folder of OUT. OUT is there as a whole or not at all: an error or Ctrl-C leaves what was
     there before.
@@ -51,7 +53,7 @@ def command(
     """
     from pygsampler._cli import output
     from pygsampler._cli.progress import Progress
-    from pygsampler._graph import table_schema
+    from pygsampler._graph import table_schema, table_sources
     from pygsampler._graph.graph import Graph
 
     tables: dict[str, Path] = {}
@@ -68,8 +70,18 @@ def command(
     if not tables:
         raise click.UsageError(f"{folder}: expected files of tables, found none")
     if out is None:
-        found = table_schema.schema_document(tables, schema)
-        click.echo(json.dumps(found, indent=2) if as_json else _yaml(found))
+        sources = table_sources.open_tables(tables)
+        found = table_schema.schema_document(sources, schema)
+        notes = {
+            name: f"{missing} of {total} rows have none, which --out refuses: drop them, name "
+            "another column, or delete this line"
+            for name, (missing, total) in table_schema.times_with_gaps(sources, found).items()
+        }
+        if as_json:
+            # JSON has no comments.
+            for name, note in notes.items():
+                click.echo(f"Note: {name}: time {found[name]['time']}: {note}", err=True)
+        click.echo(json.dumps(found, indent=2) if as_json else _yaml(found, notes))
         return
     start = time.perf_counter()
     try:
@@ -84,8 +96,11 @@ def command(
     output.show_written({"source": str(folder), **written, "seconds": seconds}, as_json)
 
 
-def _yaml(schema: dict[str, Any]) -> str:
-    """A schema as YAML, whose texts are quoted where a plain one would be read otherwise."""
+def _yaml(schema: dict[str, Any], time_notes: dict[str, str]) -> str:
+    """A schema as YAML, whose texts are quoted where a plain one would be read otherwise.
+
+    Notes on the times of tables are comments.
+    """
     lines = []
     for table, fields in schema.items():
         lines.append(f"{_text(table)}:" if fields else f"{_text(table)}: {{}}")
@@ -97,6 +112,8 @@ def _yaml(schema: dict[str, Any]) -> str:
                 lines.append(f"  {name}: [{', '.join(map(_text, value))}]")
             else:
                 lines.append(f"  {name}: {_text(value)}")
+                if name == "time" and table in time_notes:
+                    lines[-1] += f"  # {time_notes[table]}"
     return "\n".join(lines)
 
 
