@@ -1,4 +1,4 @@
-"""``Rows``: what a loader reads for each batch beside the sample."""
+"""``FeatureFetcher``: reads the rows of features and labels of each batch of a loader."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ LABELS = "y"
 
 
 class FeatureFetcher:
-    """Features, labels and features of edges, as a loader was given them, for its graph.
+    """The features, labels and edge features of a loader, for its graph.
 
-    They are read where the batches are: on a GPU, those that are on the CPU are page-locked for
-    it, and labels copied there.
+    They are read on the device of the batches: for a GPU, arrays on the CPU are page-locked, and
+    labels are copied to the GPU.
     """
 
     __slots__ = (

@@ -327,14 +327,14 @@ class LoaderBase(Generic[BatchT]):
             self._share_tuner.resume(share)
 
     def stats(self) -> Stats:
-        """Return figures of the epoch that began last, until now or until it ended.
+        """Returns figures of the epoch that began last, until now or until it ended.
 
         ``print(loader.stats())`` shows a table with plain names.
 
         Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
         cache, whose hits are counted there: asking waits then, and so does an epoch that begins.
         Iterators that are in use at once have figures of their own, of which these are the latest
-        one's; a pickled loader begins without any. Of static batches queues are not counted, and
+        one's; a pickled loader begins without any. For static batches queues are not counted, and
         rows that fill them up are read and counted too; reading is part of ``waiting_share``, and
         in a loop of ``capture``, whose graph reads, of neither share. A ``LinkLoader`` draws
         negatives in ``next()`` for the batches that it begins there: in ``next_seconds``, and no
@@ -373,13 +373,13 @@ class LoaderBase(Generic[BatchT]):
         return self._stats.stats()
 
     def explain(self) -> str:
-        """Return a text of some lines: the choices of the loader, their reasons, and what helps.
+        """Returns a text of some lines: the choices of the loader, their reasons, and what helps.
 
-        ``print(loader.explain())`` names the device and how many batches are sampled ahead; of
-        options that are ``"auto"`` it has the measured numbers that they were chosen by, of others
-        that they are fixed. The part of the time that the loop waits for batches follows, of the
-        epoch that began last, and what would make it less. What is not measured yet is named so.
-        Any thread may ask, at any time; where it waits for a GPU ``stats`` says.
+        ``print(loader.explain())`` names the device and how many batches are sampled ahead; for
+        options that are ``"auto"`` it has the measured numbers that decided; other options are
+        named as fixed. The fraction of time that the loop waits for batches follows, for the epoch
+        that began last, and ways to reduce it. Values that are not measured yet are named so. Any
+        thread may ask, at any time; ``stats`` says when it waits for a GPU.
         """
         reason = f'"auto" is {self.device!r}, since {self._device_reason}'
         return explain_loader(

@@ -1,4 +1,4 @@
-"""Numbers that the engine draws for negatives and windows, where the tensors are.
+"""Random numbers for negatives and windows, drawn by the engine on the device of the tensors.
 
 docs/concepts/randomness.md has the rule, "Beside walks" and "Links".
 """

@@ -138,10 +138,10 @@ class EpochTrace:
 
 
 class TracedJob:
-    """A job, or a group of them, that tells when it was worked on.
+    """A job, or a group of jobs, that records when it was worked on.
 
-    That is when the engine began and ended it, on the CPU; of others, from when they were handed in
-    until somebody saw that they are done.
+    On the CPU the engine records begin and end. Other jobs count from their submission until a
+    thread saw that they are done.
     """
 
     __slots__ = ("_job", "_note")
