@@ -149,7 +149,7 @@ def csc_from_pyg(data: Any) -> Csc | Coo:
 def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
     """Returns row offsets, columns and values of an ``adj_t``, torch's or a SparseTensor.
 
-    Row v of the transposed adjacency lists v's in-neighbours: its CSR is our CSC. Values of a
+    Row v of the transposed adjacency lists v's in-neighbors: its CSR is our CSC. Values of a
     SparseTensor may be None.
     """
     if hasattr(adjacency, "csr"):

@@ -54,8 +54,8 @@ def degrees_of(
 ) -> Array | int:
     """In- or out-degrees of a graph on the CPU, whose nodes of that end are ``count``.
 
-    Of all nodes, of some by their ids, or of one, as an int. Needs NumPy. IndexError for an id out
-    of range.
+    The nodes are all of them, some by their ids, or one, whose degree is an int. Needs NumPy.
+    Raises IndexError for an id out of range.
     """
     import numpy as np
 
