@@ -29,8 +29,8 @@ class RandomWalkNeighborSampler:
     """Neighbors by visits of walks, like ``dgl.sampling.RandomWalkNeighborSampler``.
 
         sampler = RandomWalkNeighborSampler(g, 2, 0.5, 10, 3, ["bought-by", "bought"])
-        neighbours = sampler(torch.arange(1000))
-        neighbours.edata["weights"]
+        neighbors = sampler(torch.arange(1000))
+        neighbors.edata["weights"]
 
     Parameters
     ----------
