@@ -141,7 +141,13 @@ class DistributedGraph(Graph):
         self._refuse("edges")
 
     def with_data(self, edge_data: Any = None, node_data: Any = None) -> NoReturn:
-        """ValueError: arrays come along when a graph is written in parts."""
+        """Raises ValueError: arrays are written by ``partition``, together with the graph.
+
+        Parameters
+        ----------
+        edge_data, node_data
+            The arguments of ``Graph.with_data``.
+        """
         self._refuse("arrays")
 
     def index_of(self, labels: Any) -> NoReturn:

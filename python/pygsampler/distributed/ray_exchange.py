@@ -105,7 +105,13 @@ class RayExchange(Exchange):
     def ask(
         self, questions: Sequence[Message], answer: Answer, *, leaving: bool = False
     ) -> list[Message] | None:
-        """Asks parts as ``Exchange.ask`` does; nobody else has to call it."""
+        """Sends requests to shards, as ``Exchange.ask`` does; other processes need not call it.
+
+        Parameters
+        ----------
+        questions, answer, leaving
+            The arguments of ``Exchange.ask``.
+        """
         ray = _ray()
         asked = {part: question for part, question in enumerate(questions) if len(question)}
         self.busy = bool(asked)

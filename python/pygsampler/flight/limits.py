@@ -86,7 +86,7 @@ class Most:
     def _tree(self, plan: Plan, seeds: int) -> int:
         """Bounds the edges of hops.
 
-        Where nodes are shared and drawn once, no hop has more than all.
+        If nodes are shared and drawn once, no hop has more edges than the graph.
         """
         own = plan["family"] == "temporal" or plan.get("time") is not None or plan["disjoint"]
         repeats = own or plan["replace"]
@@ -112,7 +112,7 @@ class Most:
         return sum(numbers)
 
     def _most_edges(self) -> int:
-        """The most edges into a vertex, of all relations together; counted once."""
+        """The largest number of in-edges of a node, of all relations together; counted once."""
         with self._lock:
             if self._degree is None:
                 self._degree = sum(map(_largest_degree, self._graphs))
@@ -124,7 +124,7 @@ _PIECE = 1 << 20
 
 
 def _largest_degree(graph: Any) -> int:
-    """The most edges into a vertex of a relation."""
+    """The largest number of in-edges of a node of a relation."""
     import pyarrow
     from pyarrow import compute
 

@@ -1,4 +1,4 @@
-"""The part of a report on what compiles kernels at run time: NVRTC, and where its code is kept."""
+"""The part of a report on NVRTC, which compiles kernels at run time, and the folder of its code."""
 
 from __future__ import annotations
 
