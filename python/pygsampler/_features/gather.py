@@ -184,7 +184,7 @@ def _check(ids: IdView, rows: int) -> None:
 
 
 class PendingRead:
-    """Rows on their way from features on the CPU; made by ``Features.read_async``."""
+    """A pending read of feature rows on the CPU, returned by ``Features.read_async``."""
 
     __slots__ = ("_count", "_job", "_like", "_made", "_shown")
 

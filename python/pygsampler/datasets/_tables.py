@@ -41,8 +41,8 @@ _PIECE = 1 << 20
 class Written(NamedTuple):
     """The temporary file of a table: its path and the plan that the engine reads it by.
 
-    ``names`` are the names that its ids number, as arrays beside a graph; ``kinds`` says which
-    columns were dates or spans.
+    ``names`` are the names that its ids number, as further arrays of a graph's file; ``kinds`` says
+    which columns were dates or spans.
     """
 
     path: str
@@ -465,7 +465,7 @@ def _check_names(column: Any, where: str, row: int) -> None:
 
 
 def _name_arrays(names: Any) -> dict[str, Any]:
-    """Names as the arrays beside a graph: their bytes, and where each begins."""
+    """Returns names as further arrays of a graph's file: their bytes, and their offsets."""
     import numpy as np
 
     _, offsets, text = names.buffers()
