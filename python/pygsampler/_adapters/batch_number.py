@@ -58,7 +58,7 @@ class BatchNumber:
         return int(self._shared.tolist()[_SEED]) & SEED_MASK
 
     def set_seed(self, seed: int | None) -> None:
-        """Make ``seed`` the seed from now on, and count calls from 0; None: follow torch's."""
+        """Sets the seed of later batches, and counts calls from 0; None follows torch's seed."""
         value = resolve_seed(seed)
         self._follows = seed is None
         self._chosen = not self._follows
@@ -68,7 +68,7 @@ class BatchNumber:
         self._restart(value)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """Make the batches from now on a function of ``epoch``; None: batches never repeat."""
+        """Makes later batches a function of ``epoch``; with None batches never repeat."""
         value = _UNSET if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
         self._follow()
         self._shared[_EPOCH] = value

@@ -32,7 +32,7 @@ _current: _Page | None = None
 
 
 def _room(count: int) -> memoryview:
-    """So many integers of such a page, which goes with the last of its owners."""
+    """Returns room for some integers in a page, which is freed with its last owner."""
     global _current
     page = _current
     # A forked process would take the places that its parent takes.

@@ -159,7 +159,7 @@ class Array(HasIdView):
 
     @classmethod
     def _room(cls, dtype: str, shape: tuple[int, ...]) -> Array:
-        """Undefined values in the engine's memory, which it keeps for the next when they go."""
+        """Returns an array of undefined values in the engine's memory, which is reused later."""
         length, size = math.prod(shape), KINDS[dtype].size
         memory = memories.new("MemoryNew", length * size)
         array = cls._of(memory.data, length, 8 * size, memory)
@@ -217,7 +217,7 @@ class Array(HasIdView):
         return bytearray(values._bytes())
 
     def _strides(self) -> tuple[int, int] | None:
-        """In bytes; None where the values lie in their order."""
+        """The strides in bytes; None if the values are contiguous."""
         width = self._bits // 8
         return (width, width * self.shape[0]) if self._turned else None
 

@@ -206,7 +206,7 @@ def _of_text(np: Any, text: str, where: str, zoned: set[bool]) -> Any:
 
 
 def _check_year(year: int, item: Any, where: str) -> None:
-    """ValueError here, since NumPy lets dates run over where it mixes units."""
+    """Raises ValueError for years out of range: NumPy lets dates overflow where it mixes units."""
     if not 1678 <= year <= 2261:
         raise ValueError(f"{where}: {_RANGE}, got {str(item)!r}")
 

@@ -440,7 +440,7 @@ def _warn_copy(where: str, size: int) -> None:
 
 
 def check_node_ids(ids: torch.Tensor, where: str, num_nodes: int) -> None:
-    """IndexError that names the first of ``ids``, shape [n], which is not in ``[0, num_nodes)``."""
+    """Raises IndexError for the first of ``ids``, shape [n], that is not in ``[0, num_nodes)``."""
     if not ids.numel():
         return
     low, high = ids.aminmax()

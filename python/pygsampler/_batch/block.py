@@ -133,7 +133,7 @@ class Block(HasFeatures):
 
     @property
     def form(self) -> str:
-        """Whose arrays the block has: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
+        """The library of the arrays: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
         return self._source.form
 
     @property

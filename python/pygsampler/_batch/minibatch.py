@@ -292,7 +292,7 @@ class MiniBatch(HasFeatures, Exports):
 
     @property
     def form(self) -> str:
-        """Whose arrays the batch has: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
+        """The library of the arrays: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
         form: str = self._source.form
         return form
 

@@ -33,14 +33,14 @@ class _WalkWriter(Protocol):
         """Appends a batch that is on the CPU."""
 
     def finish(self) -> None:
-        """Everything has been added: makes the file whole."""
+        """Completes the file after the last batch."""
 
     def close(self) -> None:
         """Gives back what it holds, also after an error."""
 
 
 def check(suffix: str) -> None:
-    """ImportError where a format needs what is not there."""
+    """Raises ImportError where a format needs what is not there."""
     import numpy  # noqa: F401
 
     if suffix in ARROW + PARQUET:

@@ -180,12 +180,12 @@ def generation() -> int:
 
 
 def handle_lock() -> threading.RLock:
-    """Held while a graph or sampler makes or gives up its handle; a fresh one in each child."""
+    """The lock for creating and releasing handles; a fresh one in each child."""
     return _state.handle_lock
 
 
 def count_lock() -> threading.RLock:
-    """Held for moments while a counter advances; a fresh one in each child."""
+    """The lock for advancing counters, held for moments; a fresh one in each child."""
     return _state.count_lock
 
 
@@ -277,7 +277,7 @@ def _variables() -> dict[str, str]:
 
 
 def set_destructor(owner: type, name: str) -> None:
-    """From the first handle on, objects of a class give theirs back by ``bridge_<name>``."""
+    """Makes objects of a class release their handles by ``bridge_<name>``."""
     with _state.load_lock:
         _ends[owner] = name
         if _state.engine is not None:

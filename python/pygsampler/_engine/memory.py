@@ -1,4 +1,4 @@
-"""Who keeps the bytes behind an address alive.
+"""``Memory``: owners of the bytes behind an address.
 
 Every array names an owner: a ``Memory`` (a block of the engine's, with a reference count that C
 code keeps), or any other Python object (a caller's array, a DLPack capsule, a buffer).

@@ -122,7 +122,7 @@ class PendingMemory(EngineHandle):
         return None
 
     def _state(self) -> str:
-        """For ``repr``."""
+        """The state of the job in words, for ``repr``."""
         outcome = self._outcome
         if outcome is None:
             return "lost in a fork" if self._is_foreign() else "on its way"

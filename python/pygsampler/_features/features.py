@@ -270,7 +270,7 @@ class Features:
 
     @property
     def device(self) -> str:
-        """Who reads them: ``"cpu"``, or the device that they are on or pinned for."""
+        """The device that reads the rows: ``"cpu"``, or the GPU that has or pins them."""
         return devices.name(self._where())
 
     @property
@@ -683,7 +683,7 @@ class Features:
         return self._described(ids, out)
 
     def _count(self, rows: int, times: int = 1) -> None:
-        """So many rows are read once more, or so many times."""
+        """Counts a read of some rows, or several reads."""
         self._counts[0] += times
         self._counts[1] += times * rows
 
@@ -715,7 +715,7 @@ class Features:
         return PendingRead(self._shown, job, view.length, is_tensor(ids), out)
 
     def _read_there(self, ids: Any, out: Any, place: int) -> Any:
-        """On a device, by one launch, which is waited for only to tell wrong ids."""
+        """Reads rows on a device, by one launch, and waits for it only to find wrong ids."""
         torch = _need_torch()
         there = torch.device("cuda", place)
         view = self._ids(ids, place)

@@ -177,7 +177,7 @@ class GatherJob(PendingMemory):
 
 
 def _check(ids: IdView, rows: int) -> None:
-    """IndexError for an id that is no row."""
+    """Raises IndexError for an id that is no row."""
     for place, found in enumerate(memory.integer_view(ids.address, ids.length, ids.bits)):
         if not 0 <= found < rows:
             raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")

@@ -944,7 +944,7 @@ def is_heterogeneous(value: Any) -> TypeGuard[Graph]:
 
 
 def _refuse(where: str, **arguments: Any) -> None:
-    """ValueError for an argument that a heterogeneous graph does not take."""
+    """Raises ValueError for an argument that a heterogeneous graph does not take."""
     for name, value in arguments.items():
         if value is not None:
             raise ValueError(

@@ -214,7 +214,7 @@ class LocalDeviceGroup:
 
 
 def require_reach(indices: Sequence[int]) -> None:
-    """CudaError where a device cannot read the memory of another."""
+    """Raises CudaError where a device cannot read the memory of another."""
     for device in sorted(set(indices)):
         for peer in sorted(set(indices)):
             if not library.call("SharedReach", device, peer):

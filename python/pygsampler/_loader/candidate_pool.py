@@ -112,7 +112,7 @@ def scaled(x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
 
 
 def check_some(found: torch.Tensor, bound: torch.Tensor | None, what: str) -> None:
-    """ValueError where nothing can be drawn at some row, naming its time."""
+    """Raises ValueError where nothing can be drawn at some row, naming its time."""
     empty = found <= 0
     if not len(found) or not bool(empty.any()):
         return

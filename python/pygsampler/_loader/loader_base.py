@@ -257,14 +257,14 @@ class LoaderBase(Generic[BatchT]):
         return None if self._static is None else self._static.capacities
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
+        """Chooses the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
 
         Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
         """
         self._epochs.set_epoch(epoch)
 
     def set_seed(self, seed: int | None) -> None:
-        """Take another ``seed``, for order and samples, from the next ``iter()`` on, as epoch 0.
+        """Sets ``seed``, for order and samples, from the next ``iter()`` on, as epoch 0.
 
         An integer from ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; None goes back to
         torch's seed at each ``iter()``. A sampler that was passed is left alone: the loader goes on
@@ -273,7 +273,7 @@ class LoaderBase(Generic[BatchT]):
         self._epochs.set_seed(seed)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the epoch that began last is, as torch's ``StatefulDataLoader`` does.
+        """Returns the position in the epoch that began last, like torch's ``StatefulDataLoader``.
 
         Batches that were sampled ahead, and not handed over, are not counted. It is of plain
         numbers and strings; ranks that have had as many batches as each other have the same,
@@ -290,7 +290,7 @@ class LoaderBase(Generic[BatchT]):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on, at the next ``iter()``, where the loader was whose ``state_dict()`` is ``state``.
+        """Continues, at the next ``iter()``, at the position of ``state``, a ``state_dict()``.
 
         With ``shard_by="batches"`` that one may have had another ``world_size``. Epoch and seeds
         are its; graph, seeds and options are to be what they were. With ``prefetch="auto"`` and
@@ -441,7 +441,7 @@ class LoaderBase(Generic[BatchT]):
         return LeakageGuard(graph, rule, self._label_times)
 
     def _check_label_columns(self) -> None:
-        """ValueError for a feature that is the label; labels of links are no nodes'."""
+        """Raises ValueError for a feature that is the label; labels of links are no nodes'."""
         seeds = getattr(self._source, "seeds_by_type", None)
         if seeds is not None:
             check_label_columns(self._fetcher, seeds, self._source.labels_by_type)

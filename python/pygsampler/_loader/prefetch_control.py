@@ -52,7 +52,7 @@ class PrefetchController:
             self.low = self.until = max(high - 1, 0)
 
     def observe(self, finished: int) -> None:
-        """So many of those ahead are finished."""
+        """Records the number of batches ahead that are finished."""
         if self._steady:
             return
         fell = finished < self._finished

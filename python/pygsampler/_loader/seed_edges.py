@@ -207,7 +207,7 @@ def collect_seeds(batch: Iterable[SampledEdges], disjoint: bool) -> BatchSeeds:
 
 
 def edge_ids(ids: Any, name: str, count: int, below: int) -> torch.Tensor:
-    """For each of ``count`` edges the id of one among ``below``, or -1 for none."""
+    """Returns for each of ``count`` edges its id, below ``below``, or -1 for none."""
     given = _tensor(ids, name)
     if tuple(given.shape) != (count,):
         raise ValueError(f"{name}: expected shape [{count}], got {tuple(given.shape)}")

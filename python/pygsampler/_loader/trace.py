@@ -65,7 +65,7 @@ class EpochTrace:
         self._reads.append((batch, start, end))
 
     def add(self, name: str, batch: int, start: float, end: float) -> None:
-        """Something that the thread did that asks for batches."""
+        """Records an event of the thread that requests batches."""
         self._spans.append((LOOP, name, batch, 1, start, end))
 
     def watched(self, stage: int, submit: Callable[..., Any]) -> Callable[..., Any]:
@@ -175,7 +175,7 @@ class TracedJob:
         return done
 
     def span(self, timeout_ms: int = -1) -> Any:
-        """When the job was worked on, as the job says; None where it does not."""
+        """Begin and end of the work, by the job's record; None without a record."""
         span = getattr(self._job, "span", None)
         return None if span is None else span(timeout_ms)
 

@@ -88,7 +88,7 @@ class MappedJob(Generic[T]):
         return bool(self._job.done())
 
     def span(self, timeout_ms: int = -1) -> Any:
-        """When the other was worked on, as it says; None of one that does not."""
+        """Begin and end of the other job's work, by its record; None without a record."""
         span = getattr(self._job, "span", None)
         return None if span is None else span(timeout_ms)
 

@@ -36,7 +36,7 @@ class Plan(Mapping[str, Any]):
     """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
 
     def __init__(self, **fields: Any) -> None:
-        """TypeError or ValueError says which field is wrong: ``fanouts[1]: expected ...``."""
+        """Raises TypeError or ValueError with the wrong field: ``fanouts[1]: expected ...``."""
         text = json.dumps({name: _as_json(value) for name, value in fields.items()})
         for name, value in zip(Plan.__slots__, _read(text), strict=True):
             object.__setattr__(self, name, value)

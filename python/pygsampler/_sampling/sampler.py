@@ -415,7 +415,7 @@ def with_set_index(error: Exception, place: int) -> Exception:
 
 
 def check_graph(graph: Any, with_types: bool = False) -> None:
-    """TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
+    """Raises TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
     if with_types and is_heterogeneous(graph):
         return
     if not is_homogeneous(graph):
@@ -430,7 +430,7 @@ def check_graph(graph: Any, with_types: bool = False) -> None:
 
 
 def check_blocks(sampler: Sampler[Any]) -> None:
-    """ValueError for a sampler whose batches are neither blocks nor subgraphs."""
+    """Raises ValueError for a sampler whose batches are neither blocks nor subgraphs."""
     if sampler.result_kind not in ("blocks", "subgraph"):
         raise ValueError(
             f"sampler: expected one of blocks or subgraphs, got {describe(sampler)}, whose batches "

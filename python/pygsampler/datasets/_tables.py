@@ -392,7 +392,7 @@ def _text_format(files: Files, kind: str) -> tuple[Any, bool]:
 
 
 def _check_quotes(path: str, mark: str) -> None:
-    """ValueError for a quote that never ends, behind which pyarrow passes over rows."""
+    """Raises ValueError for a quote that never ends, behind which pyarrow passes over rows."""
     opened: Any = gzip.open if path.endswith(".gz") else open
     with opened(path, "rb") as file:
         # An even number of quotes in all pieces of whole lines is nearly always right.
@@ -454,7 +454,7 @@ def _as_text(column: Any) -> Any:
 
 
 def _check_names(column: Any, where: str, row: int) -> None:
-    """ValueError for a name that is missing; ``where`` has the place of its row."""
+    """Raises ValueError for a name that is missing; ``where`` has the place of its row."""
     import pyarrow.compute as pc
 
     missing = pc.or_kleene(column.is_null(), pc.equal(_as_text(column), ""))

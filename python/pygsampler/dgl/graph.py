@@ -139,7 +139,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
 
 
 def check_place(g: Any, place: str, device: torch.device, where: str) -> None:
-    """ValueError for seeds, called ``where``, on a device that cannot sample ``g`` on ``place``."""
+    """Raises ValueError for seeds ``where`` on a device that cannot sample ``g`` on ``place``."""
     if str(device) == place:
         return
     if place != "cpu" or device.type != "cuda":
@@ -329,7 +329,7 @@ def _refuse(kind: str, name: str, arrays: Any) -> None:
 
 
 def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
-    """ValueError for the first weight of several types that is none, by its own type and id."""
+    """Raises ValueError for the first invalid weight of several types, by its type and id."""
     for etype in (g.canonical_etypes[t] for t in types):
         data = g.edges[etype].data
         wrong = ~((data[name] >= 0) & data[name].isfinite()) if name in data else torch.empty(0)
@@ -392,7 +392,7 @@ def _make_places(g: Any) -> EdgePlaces:
 
 
 def check_graph(g: Any, name: str = "g") -> None:
-    """TypeError for what is no DGLGraph; of a DistGraph it says who samples it."""
+    """Raises TypeError for what is no DGLGraph; of a DistGraph it says who samples it."""
     if isinstance(g, DistGraph):
         raise TypeError(
             f"{name}: expected a dgl.DGLGraph, got a DistGraph, whose edges are in other processes;"

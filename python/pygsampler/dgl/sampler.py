@@ -133,7 +133,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         self.__dict__["seed"] = seed
 
     def set_seed(self, seed: int | None) -> None:
-        """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
+        """Sets the seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
 
         Without ``set_epoch`` calls count from 0 again, so that a seed which is set twice repeats
         its batches. ``None`` goes back to torch's seed.
@@ -141,7 +141,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         self._identity.set_seed(seed)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+        """Makes later batches a function of ``epoch``, an integer in ``[0, 2**24)``.
 
         ``None`` goes back to batches that never repeat.
         """
@@ -284,7 +284,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
 
 def _free(g: Any, name: str, held: Any) -> None:
-    """ValueError where the graph, or ``held`` of a batch, has an array of a name that it needs."""
+    """Raises ValueError if the graph, or ``held`` of a batch, has an array of a needed name."""
     if name in g.ndata:
         raise ValueError(
             f"{name}: expected a graph without ndata[{name!r}], where batches have what the "

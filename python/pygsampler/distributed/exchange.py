@@ -70,7 +70,7 @@ class Exchange(ABC):
 
 
 class TorchExchange(Exchange):
-    """Over a process group of ``torch.distributed``: all-to-all of sizes, then of bytes.
+    """An exchange over a group of ``torch.distributed``: all-to-all of sizes, then of bytes.
 
     Parameters
     ----------

@@ -238,5 +238,5 @@ class PendingRemoteRows:
         return self._fetch.rows.done()
 
     def cancel(self) -> None:
-        """Nobody waits for them any more."""
+        """Cancels the read."""
         self._fetch.rows.cancel()

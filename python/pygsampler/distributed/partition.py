@@ -202,7 +202,7 @@ class Partition:
 
     @property
     def arrays(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-        """By ``"edges"`` and ``"nodes"``, and by names: ``dtype``, and the ``shape`` of a row."""
+        """Named arrays of ``"edges"`` and ``"nodes"``: ``dtype``, and the ``shape`` of a row."""
         found: Mapping[str, Mapping[str, Mapping[str, Any]]] = self._about["arrays"]
         return found
 
@@ -359,7 +359,7 @@ def checked_times(where: str, name: str, ndata: Mapping[str, Array]) -> Array:
 
 
 def check_target(target: Path, replace: bool) -> None:
-    """FileExistsError where something is there that is no folder of parts, or is to stay."""
+    """Raises FileExistsError where something is there that is no folder of parts, or is to stay."""
     if target.exists() and not (boolean(replace, "replace") and (target / _ABOUT).is_file()):
         raise FileExistsError(f"{target}: expected a folder that is not there, got one that is")
 

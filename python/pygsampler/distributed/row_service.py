@@ -168,7 +168,7 @@ class RowService:
             raise ClosedError("graph: expected an open one, got a closed one")
 
     def check_relation(self, place: int, prob: str | None) -> None:
-        """ValueError for a relation without weights of that name."""
+        """Raises ValueError for a relation without weights of that name."""
         relation = self._of_relations[place]
         if prob is not None and prob not in relation:
             have = ", ".join(map(repr, relation)) or "none"

@@ -210,7 +210,7 @@ class _ProcessDeviceGroup:
         wires.each(lambda: self._reach([uuid for _, uuid in everyone]))
 
     def _reach(self, everyone: Sequence[str]) -> None:
-        """CudaError where this process's device cannot read another one's memory."""
+        """Raises CudaError where this process's device cannot read another one's memory."""
         here = {
             library.call("DeviceUUID", device): device
             for device in range(library.call("DeviceCount"))
@@ -309,7 +309,7 @@ class _DescriptorChannel:
         return self._group.gather(mine)
 
     def same(self, what: str, mine: Callable[[], object]) -> None:
-        """ValueError in all processes where one of them has another."""
+        """Raises ValueError in all processes where one of them has another."""
         everyone = self.gather(self.each(mine))
         for rank, theirs in enumerate(everyone):
             if theirs != everyone[0]:

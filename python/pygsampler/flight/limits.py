@@ -28,14 +28,14 @@ class Limits(NamedTuple):
         return self
 
     def check_seeds(self, count: int) -> None:
-        """ValueError for more than may be."""
+        """Raises ValueError for more than may be."""
         if count > self.seeds:
             raise ValueError(
                 f"seeds: expected at most {self.seeds} a request (max_seeds), got {count}"
             )
 
     def check_bytes(self, count: int) -> None:
-        """ValueError for a result that is larger than may be."""
+        """Raises ValueError for a result that is larger than may be."""
         if count > self.bytes:
             raise ValueError(
                 f"result: expected at most {self.bytes} bytes (max_bytes), got {count}; ask for "
@@ -53,7 +53,7 @@ class Most:
         self._lock = threading.Lock()
 
     def check(self, plan: Plan, seeds: int, limits: Limits) -> None:
-        """ValueError for a plan that may draw more than it may."""
+        """Raises ValueError for a plan that may draw more than it may."""
         most = self.edges(plan, seeds)
         if most > limits.edges:
             raise ValueError(

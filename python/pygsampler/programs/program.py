@@ -394,7 +394,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     @property
     def extra_places(self) -> Mapping[str, str]:
-        """Whose elements the vectors, dense rows and lists have that it returns by name."""
+        """The nodes that vectors, dense rows and lists returned by name belong to."""
         if self._places is None:
             names = [name for name in self._extras if not isinstance(name, EdgeValueName)]
             found = library.call("ProgramPlaces", self._plan.document) if names else ""

@@ -198,7 +198,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return None
 
     def set_seed(self, seed: int | None) -> None:
-        """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
+        """Sets the seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
 
         Without ``set_epoch`` calls count from 0 again, so that a seed which is set twice repeats
         its batches. ``None`` goes back to torch's seed.
@@ -206,7 +206,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._identity.set_seed(seed)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+        """Makes later batches a function of ``epoch``, an integer in ``[0, 2**24)``.
 
         ``None`` goes back to batches that never repeat. Workers see it too, also those that live
         through several epochs.
@@ -255,8 +255,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         Returns
         -------
         SamplerOutput or HeteroSamplerOutput
-            The result of ``sample_from_nodes``, which also raises the same errors. As in PyG,
-            ``metadata`` has the places of the edges' ends among the nodes: ``edge_label_index``,
+            The result of ``sample_from_nodes``, which also raises the same errors. ``metadata``
+            has, as in PyG, the places of the edges' ends among the nodes: ``edge_label_index``,
             shape [2, edges], and ``edge_label``; or for triplets ``src_index``, ``dst_pos_index``
             and ``dst_neg_index``.
         """
@@ -419,7 +419,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return times
 
     def _node_time(self) -> Any:
-        """When nodes are, for negatives, by type if they have types; None without times."""
+        """The times of nodes, for negatives, by type for a heterogeneous graph, or None."""
         return None
 
     def _nodes_by_time(self, kind: str, times: torch.Tensor | None) -> NodesByTime | None:
@@ -509,7 +509,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             out.beside = {**found.of_nodes, **found.of_seeds}
 
     def _check_factors(self) -> None:
-        """ValueError for factors of edges that are not those that were sampled."""
+        """Raises ValueError for factors of edges that are not those that were sampled."""
         if getattr(self._sampler, "edge_weights", None) is None:
             return
         if self.subgraph_type != SubgraphType.directional:

@@ -401,7 +401,7 @@ def check_features(given: Any, where: str, things: str, count: int | None) -> di
 
 
 def check_edge_ids(graph: Graph, features: Features, where: str) -> None:
-    """ValueError for ``features`` on a GPU, called ``where``, without a row for each edge.
+    """Raises ValueError for ``features`` on a GPU, called ``where``, without a row for each edge.
 
     Edges may have any ids, and on a GPU nobody would notice one without a row.
     """

@@ -84,7 +84,7 @@ def graph_of(
 
 
 def homogeneous(data: Any) -> None:
-    """NotImplementedError for HeteroData."""
+    """Raises NotImplementedError for HeteroData."""
     if isinstance(data, HeteroData):
         raise NotImplementedError(
             "data: expected a homogeneous Data, got HeteroData; NeighborLoader and "
@@ -284,7 +284,7 @@ def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
 
 
 def _check_edges(edges: torch.Tensor, nodes: int) -> None:
-    """IndexError for the first end of an edge that is no node, as the user knows it."""
+    """Raises IndexError for the first end of an edge that is no node, as the user knows it."""
     for row, ends in enumerate(edges):
         check_range(ends, f"data.edge_index[{row}]", nodes)
 

@@ -77,7 +77,7 @@ class HeteroRequests(Sampler):
         return NodeRequest(inputs, {kind: seeds}, times, (seeds, named))
 
     def _check_call(self, times: Any, where: str, more: dict[str, Any]) -> None:
-        """ValueError for times that nobody asks for, TypeError for unknown arguments."""
+        """Raises ValueError for times that nobody asks for, TypeError for unknown arguments."""
         if times is not None and not self._is_temporal:
             raise ValueError(f"{where}: expected None without time_attr, got {describe(times)}")
         if more:

@@ -44,7 +44,7 @@ def input_nodes(given: Any, typed: bool) -> Any:
 
 
 def check_mask(given: Any, count: int, where: str = "input_nodes") -> None:
-    """ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
+    """Raises ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
     mask = given[1] if isinstance(given, tuple) else given
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool and len(mask) != count:
         raise ValueError(

@@ -79,7 +79,7 @@ class EdgeTimes(NamedTuple):
         return self.src is other.src and self.dst is other.dst
 
     def check(self) -> None:
-        """ValueError where nodes have times and edges do not."""
+        """Raises ValueError where nodes have times and edges do not."""
         if self.bounds is None and (self.src is not None or self.dst is not None):
             raise ValueError(
                 "edge_label_time: expected times with neg_sampling where nodes have times, got None"

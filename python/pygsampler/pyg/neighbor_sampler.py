@@ -382,7 +382,7 @@ NeighborSampler = PGSampler
 
 
 def _same(name: str, value: Any, known: Any) -> None:
-    """AttributeError for what would be without effect."""
+    """Raises AttributeError for what would be without effect."""
     if value != known:
         raise AttributeError(
             f"{name}: cannot be assigned, since a sampler keeps its rows by time; make another "

@@ -149,7 +149,7 @@ def subgraph_type(subgraph_type: Any) -> SubgraphType:
 
 
 def no_induced(subgraph_type: SubgraphType) -> None:
-    """ValueError for what has edges of any time."""
+    """Raises ValueError for what has edges of any time."""
     if subgraph_type == SubgraphType.induced:
         raise ValueError(
             "subgraph_type: expected 'directional' or 'bidirectional' with time_attr, got "
@@ -193,7 +193,7 @@ def ids(values: torch.Tensor, where: str) -> torch.Tensor:
 
 
 def check_range(values: torch.Tensor, where: str, num_nodes: int) -> None:
-    """IndexError unless all of ``values``, ids of one dimension, are in ``[0, num_nodes)``."""
+    """Raises IndexError unless all of ``values``, shape [n], are in ``[0, num_nodes)``."""
     if values.dim() != 1:
         raise ValueError(f"{where}: expected ids of one dimension, got {tuple(values.shape)}")
     if values.dtype not in (torch.int32, torch.int64):

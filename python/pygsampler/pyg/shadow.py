@@ -117,7 +117,7 @@ class _Rooted:
 
 
 def check_data(data: Any) -> None:
-    """TypeError or NotImplementedError for what is no homogeneous Data."""
+    """Raises TypeError or NotImplementedError unless ``data`` is a homogeneous Data."""
     homogeneous(data)
     if not isinstance(data, Data):
         raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")

@@ -38,7 +38,7 @@ RADII = (0.0, 1.04, 2.0)
 
 
 def check_format(path: Path) -> None:
-    """ValueError where no picture can be written to a name like this."""
+    """Raises ValueError where no picture can be written to a name like this."""
     known = FigureCanvasAgg.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
         raise ValueError(f"expected a suffix of {', '.join(sorted(known))}, got {path.name!r}")

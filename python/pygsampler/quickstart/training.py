@@ -60,7 +60,7 @@ class Run:
 
 
 class Batches(Protocol):
-    """Something that can be passed over once an epoch and knows its number of batches."""
+    """An iterable of batches, used once per epoch, with a length."""
 
     def __len__(self) -> int: ...
 

@@ -62,7 +62,7 @@ class OtherLoad:
         self._last = self._read()
 
     def share(self) -> float:
-        """0 on an idle machine, 1 when other processes used every core.
+        """The share, 0 on an idle machine, 1 when other processes used every core.
 
         It is also 0 if it cannot be read: outside Linux, and for less than 0.1 s, since the system
         counts in steps of 10 ms.

@@ -311,7 +311,7 @@ def _by_options(text: str) -> str:
 
 
 def _check_target(target: Path, sources: tuple[str, ...]) -> None:
-    """Here, and not by ``convert`` alone: graphs of data sets are saved without it."""
+    """Checks the target also for graphs of data sets, which are saved without ``convert``."""
     from pygsampler.datasets._read_options import require_file, require_target
     from pygsampler.datasets._sources import files_of
 

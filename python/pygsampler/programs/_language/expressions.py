@@ -454,7 +454,7 @@ class Input:
 
     @property
     def T(self) -> Transposed:
-        """For ``P @ Q.T``."""
+        """The transposed rows, for ``P @ Q.T``."""
         return Transposed(self._dense_rows("T"))
 
     def __matmul__(self, other: Any) -> Any:
@@ -563,7 +563,7 @@ class DenseRows(Expr):
 
     @property
     def T(self) -> Transposed:
-        """For ``P @ Q.T``."""
+        """The transposed rows, for ``P @ Q.T``."""
         return Transposed(self)
 
     def __matmul__(self, other: Any) -> Any:
@@ -699,7 +699,7 @@ class Matrix(Arithmetic):
 
     @property
     def T(self) -> Transposed:
-        """For ``C.T @ D``: sums of edges' values times D for each column."""
+        """The transposed matrix, for ``C.T @ D``: sums of edges' values times D for each column."""
         return Transposed(self)
 
     def __matmul__(self, other: Any) -> Any:
@@ -729,7 +729,7 @@ class Matrix(Arithmetic):
         return made
 
     def column(self) -> NodeList:
-        """Its columns."""
+        """The columns, a list of nodes."""
         made: NodeList = self._make(NodeList, "column")
         return made
 
@@ -804,7 +804,7 @@ class Matrix(Arithmetic):
         return made
 
     def merge(self, other: Matrix) -> Matrix:
-        """In each column these edges and then the other's, whose columns are the same."""
+        """The edges of this matrix, then those of ``other``, in each of their common columns."""
         made: Matrix = self._make(Matrix, "merge", self._matrix(other, "merge"))
         return made
 
@@ -892,7 +892,7 @@ class Matrix(Arithmetic):
         return made
 
     def labor(self, K: int, q: Matrix | None = None) -> Vector:
-        """For each column the factor c of LABOR's chances min(1, c q) of K edges, q these values.
+        """The factor c of LABOR's chances min(1, c q) of K edges per column; q is this matrix.
 
         By it a mean by these values has the variance of one over K edges drawn uniformly and
         without replacement; q may be other values of the same edges.

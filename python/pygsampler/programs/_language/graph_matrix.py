@@ -181,11 +181,11 @@ class RelationMatrix(GraphMatrix):
         return super().degree() if len(self._trace.known) == 1 else self.count(axis=0)
 
     def roots(self, K: int) -> NodeList:
-        """TypeError: they are those of all types."""
+        """Raises TypeError: roots are nodes of all types."""
         self._refuse("roots of", "expected them as seeds, by type")
 
     def walk(self, roots: NodeList, length: int) -> NodeList:
-        """TypeError: ``MetaPathWalk`` walks along relations."""
+        """Raises TypeError: ``MetaPathWalk`` walks along relations."""
         self._refuse("walk of", "expected A[...][:, V].individual_sample(1).row(), or MetaPathWalk")
 
 
