@@ -88,15 +88,15 @@ def driver_version() -> int:
 
 
 def memory_stats(device: int = 0) -> dict[str, int]:
-    """Returns what the engine holds of a device.
+    """Returns the memory of a device that the engine holds.
 
     Returns
     -------
     dict of str to int
-        ``used``: bytes of graphs, batches and workspaces. ``reserved``: bytes of those and of what
-        is kept for the next batches. ``workspaces``: how many sets of tables there are, one for
-        each batch in flight. ``flights``: how many batches are on their way. All are 0 before the
-        first graph on the device.
+        ``used``: bytes of graphs, batches and workspaces. ``reserved``: these bytes and the bytes
+        reserved for the next batches. ``workspaces``: the number of sets of tables, one for each
+        batch in flight. ``flights``: the number of batches in flight. All are 0 before the first
+        graph on the device.
 
     Raises
     ------

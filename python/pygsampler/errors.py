@@ -10,18 +10,18 @@ def __dir__() -> list[str]:
 
 
 class Error(Exception):
-    """Something went wrong inside pygsampler; the base of its other errors.
+    """An error inside pygsampler; the base class of its other errors.
 
-    Of itself it is raised for a job that was cancelled, or that belongs to another process.
+    This class is raised for a job that was cancelled, or that belongs to another process.
     """
 
 
 class CudaError(Error):
-    """The CUDA driver, or the engine that runs on it, cannot do what was asked.
+    """The CUDA driver, or the engine that runs on it, cannot fulfil a request.
 
-    The text has the driver's call, its number and name for the error, and for a lack of memory how
-    much was asked for and what is free. After it the next batch works, unless the driver has given
-    up the process's context.
+    The text has the driver's call, its number and name for the error, and for a lack of memory the
+    requested and the free bytes. The next batch works, unless the driver has destroyed the
+    process's context.
     """
 
 

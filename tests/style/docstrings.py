@@ -17,7 +17,8 @@ from tests.style.findings import Finding, definitions, modules, place
 FIRST_WORDS = frozenset(
     {
         *("What", "As", "How", "Where", "Of", "Those", "Which", "That", "Likewise", "These"),
-        *("Whether", "It", "They", "One", "Same"),
+        *("Whether", "It", "They", "One", "Same", "By", "For", "From", "Here", "Nobody", "So"),
+        *("Something", "Everything", "When", "Who", "Whose"),
     }
 )
 SECTION = re.compile(r"^Parameters\n-+$", re.MULTILINE)

@@ -12,7 +12,7 @@ from tests.style.findings import ROOT, check
 pytestmark = pytest.mark.once
 
 
-def test_bad_docstrings_are_in_the_list() -> None:
+def test_docstrings_have_a_subject_a_summary_and_their_arguments() -> None:
     check("docstrings", docstrings.find(ROOT))
 
 

@@ -30,17 +30,18 @@ def batch_number_of_ids(ids: torch.Tensor) -> int:
 class BatchNumber:
     """Gives each batch its (epoch, batch), the same for every number of workers.
 
-    Loaders of other frameworks do not say which batch of which epoch they ask for, but its content
-    does: the batch's number is a hash of its ids. Ranks of a data-parallel run differ by it too.
-    Without ``set_epoch`` the hash also takes in a count of the calls and the pass over a loader
-    that ``begin`` announced. Of a chosen seed passes are counted, and a batch has the same numbers
-    in every process and with any number of workers, which torch asks in turn. A seed that
-    nobody chose is torch's: a pass is what torch's generator says when it begins and, in a worker
-    process, the worker's seed, which torch draws anew for each pass. Torch's seed may be set after
-    this was made: it is asked for by ``set_epoch`` and ``begin`` and, without an epoch, for each
-    batch, but never in a worker, where torch has another. Pickling keeps seed, epoch and the count.
+    Loaders of other frameworks do not tell the number of the batch and of the epoch, but the
+    content of the batch does: the batch's number is a hash of its ids. Ranks of a data-parallel run
+    differ by it too. Without ``set_epoch`` the hash also takes in a count of the calls and the
+    loader's epoch that ``begin_epoch`` announced. With a chosen seed epochs are counted, and a
+    batch has the same numbers in every process and with any number of workers, which torch asks in
+    turn. The default seed is torch's: an epoch is then identified by the state of torch's generator
+    at its start and, in a worker process, by the worker's seed, which torch draws anew for each
+    epoch. Torch's seed may be set after construction: it is read by ``set_epoch`` and
+    ``begin_epoch`` and, without an epoch, for each batch, but never in a worker, where torch has
+    another. A pickle has seed, epoch and the count.
 
-    ``chosen`` says whether the seed was, where one that nobody chose was asked for before.
+    ``chosen`` is True if the seed was chosen, also when the default seed has been read before.
     """
 
     def __init__(self, seed: int | None, chosen: bool = True) -> None:
@@ -57,7 +58,7 @@ class BatchNumber:
         return int(self._shared.tolist()[_SEED]) & SEED_MASK
 
     def set_seed(self, seed: int | None) -> None:
-        """Make ``seed`` the seed from now on, and count calls from 0; None: follow torch's."""
+        """Sets the seed of later batches, and counts calls from 0; None follows torch's seed."""
         value = resolve_seed(seed)
         self._follows = seed is None
         self._chosen = not self._follows
@@ -67,16 +68,16 @@ class BatchNumber:
         self._restart(value)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """Make the batches from now on a function of ``epoch``; None: batches never repeat."""
+        """Makes later batches a function of ``epoch``; with None batches never repeat."""
         value = _UNSET if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
         self._follow()
         self._shared[_EPOCH] = value
 
     def begin_epoch(self, generator: torch.Generator | None) -> None:
-        """A pass over a torch DataLoader with that generator begins in this process.
+        """Starts an epoch of a torch DataLoader with that generator in this process.
 
-        Without an epoch, and without a chosen seed, its batches follow from the state of the
-        generator, which torch's loader then advances: ``torch.manual_seed`` before a pass repeats
+        Without ``set_epoch``, and without a chosen seed, its batches follow from the state of the
+        generator, which torch's loader then advances: ``torch.manual_seed`` before an epoch repeats
         it.
         """
         self._follow()
@@ -92,8 +93,7 @@ class BatchNumber:
 
     @property
     def order(self) -> int | None:
-        """A seed for the order of the pass that has begun; None: that is torch's, as nobody chose
-        a seed."""
+        """The seed of the order of the current epoch; None for torch's order."""
         if not self._chosen:
             return None
         epoch, seed, number, _ = self._shared.tolist()
@@ -142,7 +142,7 @@ class BatchNumber:
         return _of_call(content, self._coming, self._pass)
 
     def _in_worker(self, worker: Any) -> tuple[int, int]:
-        """The number of this call in its pass, and the pass."""
+        """The number of this call in its epoch, and the epoch."""
         *_, number, begun = self._shared.tolist()
         if not number:
             # No pass of a chosen seed.

@@ -8,13 +8,13 @@ __all__ = ["Renamed", "SamplerOption"]
 
 
 class SamplerOption:
-    """An option of a sampler: what is assigned counts from the next batch on.
+    """An option of a sampler; an assigned value counts from the next batch on.
 
-    Before ``__init__`` of the sampler has run nothing is checked. Of DGL's options the value is
-    then replaced by ``__init__``, as in DGL's own classes; a name that DGL's class does not have
-    stays an attribute of the subclass, without a meaning for sampling.
+    Before ``__init__`` of the sampler has run nothing is checked. ``__init__`` then replaces the
+    values of DGL's options, as in DGL's own classes; a name that DGL's class does not have stays an
+    attribute of the subclass, without a meaning for sampling.
 
-    Where the value is None it is read as that of the option ``otherwise``.
+    The value None is read as the value of the option ``otherwise``.
     """
 
     def __init__(self, doc: str, otherwise: str | None = None) -> None:

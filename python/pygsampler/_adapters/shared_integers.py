@@ -32,7 +32,7 @@ _current: _Page | None = None
 
 
 def _room(count: int) -> memoryview:
-    """So many integers of such a page, which goes with the last of its owners."""
+    """Returns room for some integers in a page, which is freed with its last owner."""
     global _current
     page = _current
     # A forked process would take the places that its parent takes.
@@ -44,11 +44,11 @@ def _room(count: int) -> memoryview:
 
 
 class SharedIntegers:
-    """Up to four integers of 64 bits, whose changes are seen by processes that this one forks, and
-    by those that they are sent to.
+    """Up to four integers of 64 bits, shared with forked processes and with receivers of a pickle.
 
     A place of a page costs next to nothing, where torch takes longer to share a tensor than all
-    else of a sampler of a small graph. Only processes that it is sent to need the tensor.
+    other work of a sampler of a small graph takes. Only processes that receive a pickle need the
+    tensor.
     """
 
     __slots__ = ("_tensor", "_words")

@@ -49,22 +49,23 @@ BY_TORCH = object()
 class Array(HasIdView):
     """A view of values in memory: of ids, offsets or positions, or of any dtype and shape.
 
-    What a batch has is one-dimensional, int32 or int64, and float32 for the factors of edges;
-    arrays beside a graph have any shape, in C order on the CPU, of bool, int8 to int64, uint8 to
+    Arrays of a batch are one-dimensional, int32 or int64, and float32 for the factors of edges;
+    arrays of a graph have any shape, in C order on the CPU, of bool, int8 to int64, uint8 to
     uint64, float16 to float64 or bfloat16.
 
-    An array keeps the memory that it shows alive, on its own: the batch or graph that it came
-    from may go. It is zero-copy for NumPy (``numpy.asarray``, ``numpy.from_dlpack``), torch, JAX
-    and others (``from_dlpack``) and, where it holds ids, pyarrow (``pyarrow.array``). ``len``,
-    iteration, an integer index (gives a value, or an array where there are more dimensions) and a
-    slice of step 1 (gives a view) work; ``==`` and ``!=`` compare value by value, as NumPy does.
+    An array holds its memory alive by itself: the batch or graph that it came from may be deleted.
+    It is zero-copy for NumPy (``numpy.asarray``, ``numpy.from_dlpack``), torch, JAX and others
+    (``from_dlpack``) and, where it holds ids, pyarrow (``pyarrow.array``). ``len``, iteration, an
+    integer index (gives a value, or an array where there are more dimensions) and a slice of step 1
+    (gives a view) work; ``==`` and ``!=`` compare value by value, as NumPy does.
 
-    Of a graph file it is a read-only view of the mapped file: nothing is read before it is used,
-    and all processes share what was read.
+    An array of a graph file is a read-only view of the mapped file: nothing is read before it is
+    used, and all processes share the pages that were read.
 
     On a CUDA device it is zero-copy for torch, CuPy, JAX and others (``from_dlpack``, or
-    ``__cuda_array_interface__``) and Arrow (``__arrow_c_device_array__``). Values are not read
-    from there one by one: what shows them raises TypeError, and ``cpu()`` makes a copy to read.
+    ``__cuda_array_interface__``) and Arrow (``__arrow_c_device_array__``). Single values are not
+    read from the device: operations that need them raise TypeError, and ``cpu()`` returns a copy to
+    read.
     """
 
     __slots__ = (
@@ -158,7 +159,7 @@ class Array(HasIdView):
 
     @classmethod
     def _room(cls, dtype: str, shape: tuple[int, ...]) -> Array:
-        """Undefined values in the engine's memory, which it keeps for the next when they go."""
+        """Returns an array of undefined values in the engine's memory, which is reused later."""
         length, size = math.prod(shape), KINDS[dtype].size
         memory = memories.new("MemoryNew", length * size)
         array = cls._of(memory.data, length, 8 * size, memory)
@@ -216,7 +217,7 @@ class Array(HasIdView):
         return bytearray(values._bytes())
 
     def _strides(self) -> tuple[int, int] | None:
-        """In bytes; None where the values lie in their order."""
+        """The strides in bytes; None if the values are contiguous."""
         width = self._bits // 8
         return (width, width * self.shape[0]) if self._turned else None
 
@@ -296,9 +297,9 @@ class Array(HasIdView):
     def torch(self) -> Tensor:
         """A torch tensor on the same memory; a copy when this array is read-only.
 
-        Torch has no read-only tensors, and a write into a read-only file mapping would crash. What
-        stands beside a graph in a file is shown by a mapping of its own, which is copied page by
-        page where somebody writes: a change stays in this process.
+        Torch has no read-only tensors, and a write into a read-only file mapping would crash.
+        Further arrays of a graph's file have a separate mapping, which is copied page by page on
+        write: a change stays in this process.
         """
         try:
             from torch.utils.dlpack import from_dlpack
@@ -386,7 +387,7 @@ class Array(HasIdView):
     def __eq__(self, other: object) -> Any:
         """Compares value by value, as NumPy does: a bool array; TypeError on a device.
 
-        Where an array is looked for, in a list or a dict, use ``is``.
+        Use ``is`` to find an array in a list or a dict.
         """
         return self.numpy() == _values_of(other)
 
@@ -438,10 +439,10 @@ class Array(HasIdView):
     ) -> Any:
         """A DLPack capsule: versioned from ``max_version`` (1, 0) on, else legacy.
 
-        On a CUDA device the values are ready for what the consumer puts into ``stream``: 1 or
-        None the legacy default stream, 2 the calling thread's, more a CUstream; -1 asks for no
-        order. The memory is given back after the work in that stream. ``dl_device`` (1, 0) makes
-        a copy on the CPU.
+        On a CUDA device the values are ready for later work in ``stream``: 1 or None is the legacy
+        default stream, 2 the calling thread's, a larger number a CUstream; -1 requests no order.
+        The memory is released after the work in that stream. ``dl_device`` (1, 0) copies to the
+        CPU.
 
         BufferError for another device, and for a read-only array in a legacy capsule, which has
         no flag for it (``copy=True`` helps).
@@ -538,8 +539,7 @@ class Array(HasIdView):
             )
 
     def _order(self, stream: int) -> None:
-        """Work that is put into the stream from now on finds the values, and the memory stays
-        until it is done."""
+        """Orders later work of the stream after the values, and holds the memory until its end."""
         # Another library's memory: it has been ready since it was given to us.
         if isinstance(self._owner, memories.Memory) and self._length:
             library.call("DeviceOrder", self._owner.address, stream)
@@ -643,7 +643,7 @@ def as_array(value: Any, where: str) -> Array:
 
 
 def _values_of(other: Any) -> Any:
-    """Returns the other side of a comparison in a form that NumPy takes."""
+    """Returns the other side of a comparison as an object that NumPy takes."""
     if not hasattr(other, "__array__"):
         return other
     # NumPy leaves the comparison to torch, which has none.

@@ -1,4 +1,4 @@
-"""Takes arrays of any dtype and shape, to stand beside a graph, from whoever has them."""
+"""Reads arrays of any dtype and shape, for the named arrays of a graph, from any library."""
 
 from __future__ import annotations
 

@@ -130,10 +130,10 @@ def datetime_kind(value: Any) -> Kind:
 
 
 def check_datetime_kind(value: Any, of: Kind | None, name: str, where: str) -> None:
-    """TypeError for dates or spans beside times, called ``name``, that are something else.
+    """Raises TypeError for dates or spans whose kind differs from the times called ``name``.
 
-    ``of`` is what these are, None where nobody knows. Numbers stand for either, in nanoseconds:
-    tensors have no dates.
+    ``of`` is the kind of the times, None if it is unknown. Numbers stand for either, in
+    nanoseconds: tensors have no dates.
     """
     kind = datetime_kind(value)
     if of is None or kind in ("", of):
@@ -145,9 +145,9 @@ def check_datetime_kind(value: Any, of: Kind | None, name: str, where: str) -> N
 
 
 def check_window(window: Any, of: Kind | None, name: str) -> None:
-    """TypeError for a window of timedelta64 beside times, called ``name``, that are numbers.
+    """Raises TypeError for a window of timedelta64 if the times called ``name`` are numbers.
 
-    ``of`` is what these are, None where nobody knows.
+    ``of`` is the kind of the times, None if it is unknown.
     """
     if of == "" and datetime_kind(window):
         raise TypeError(
@@ -179,7 +179,7 @@ def as_nanoseconds(value: Any, where: str) -> Any:
 
 
 def is_date_text(text: str) -> bool:
-    """True if a text has the form of a date."""
+    """True if a text looks like a date."""
     return _ISO.fullmatch(text) is not None
 
 
@@ -253,7 +253,7 @@ def _of_text(np: Any, text: str, where: str, zoned: set[bool]) -> Any:
 
 
 def _check_year(year: int, item: Any, where: str) -> None:
-    """ValueError here, since NumPy lets dates run over where it mixes units."""
+    """Raises ValueError for years out of range: NumPy lets dates overflow where it mixes units."""
     if not 1678 <= year <= 2261:
         raise ValueError(f"{where}: {_RANGE}, got {str(item)!r}")
 

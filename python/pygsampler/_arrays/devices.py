@@ -22,10 +22,10 @@ _CUDA = re.compile(r"cuda(?::(\d{1,9}))?")
 
 
 def parse(device: Any) -> int:
-    """The index of ``device``: "cpu", "cuda", "cuda:1", 1 or a torch.device; -1 is the CPU.
+    """Returns the index of ``device``: "cpu", "cuda", "cuda:1", 1 or a torch.device; -1 is the CPU.
 
-    "cuda" without an index is torch's current device where torch has begun to use CUDA, else
-    device 0. Whether there is such a device is not asked here.
+    "cuda" without an index is torch's current device where torch has begun to use CUDA, else device
+    0. The existence of the device is not checked here.
     """
     if isinstance(device, bool) or device is None:
         raise TypeError(f"{_EXPECTED}, got {describe(device)}")

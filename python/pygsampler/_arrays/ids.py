@@ -36,12 +36,12 @@ ANYWHERE = -2
 
 
 class IdView(NamedTuple):
-    """Signed integers in memory: where, how many, how wide, and what keeps them there.
+    """Signed integers in memory: their address, number, width and owner.
 
-    ``source`` is what pickling should store: the caller's object when it pickles well by itself
-    (a torch tensor then travels through shared memory), else None. ``device`` is -1, or the index
-    of the CUDA device that the address is of; then ``stream`` is the CUstream in which the values
-    become ready, where they were not made to wait for ``devices.current_stream``. ``known`` says
+    ``source`` is the object that pickling should store: the caller's object when it pickles well by
+    itself (a torch tensor then travels through shared memory), else None. ``device`` is -1, or the
+    index of the CUDA device that the address is of; then ``stream`` is the CUstream in which the
+    values become ready, unless ``devices.current_stream`` already waits for them. ``known`` says
     that torch has allocated it there, so that the driver need not be asked what the address is.
     """
 
@@ -156,11 +156,11 @@ def is_tensor(value: Any) -> bool:
 
 
 def pickle_source(shown: Any, source: Any) -> Any:
-    """Returns what to pickle in place of ``source``, whose values ``shown`` is a view of.
+    """Returns the object to pickle instead of ``source``, whose values ``shown`` is a view of.
 
-    Sending a tensor to another process moves its memory into a shared file and frees the old
-    one, on which an engine may be working. An alias with a storage of its own is moved instead;
-    the caller keeps it, so that several workers share one file.
+    Sending a tensor to another process moves its memory into a shared file and frees the old one,
+    on which an engine may be working. An alias with a separate storage is moved instead; the caller
+    holds it, so that several workers share one file.
     """
     if not is_tensor(source):
         return source
@@ -440,7 +440,7 @@ def _warn_copy(where: str, size: int) -> None:
 
 
 def check_node_ids(ids: torch.Tensor, where: str, num_nodes: int) -> None:
-    """IndexError that names the first of ``ids``, shape [n], which is not in ``[0, num_nodes)``."""
+    """Raises IndexError for the first of ``ids``, shape [n], that is not in ``[0, num_nodes)``."""
     if not ids.numel():
         return
     low, high = ids.aminmax()

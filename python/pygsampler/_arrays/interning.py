@@ -38,8 +38,10 @@ class Interned(NamedTuple):
         )
 
     def arrays(self) -> dict[str, Any]:
-        """The labels as the arrays that stand beside a graph: "node_ids", or "node_names.offsets"
-        and "node_names.bytes"."""
+        """The labels as further arrays of a graph's file.
+
+        They are "node_ids", or "node_names.offsets" and "node_names.bytes".
+        """
         return {IDS: self.ids} if self.names is None else text_arrays(self.names)
 
 
@@ -57,8 +59,8 @@ def intern(columns: Mapping[str, Any]) -> Interned:
     categories, polars; UUIDs and dates count as their text) or of integers as ``as_ids`` takes
     them, and all are alike; an empty one is like any other. Needs NumPy.
 
-    TypeError for columns of names beside columns of integers, and for values that are neither.
-    ValueError for missing values.
+    TypeError for columns of names together with columns of integers, and for values that are
+    neither. ValueError for missing values.
     """
     np = _numpy()
     found = {where: _names(value, where) for where, value in columns.items()}

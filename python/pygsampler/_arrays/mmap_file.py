@@ -27,9 +27,9 @@ _MAP_NORESERVE = 0x4000
 
 
 class MappedFile:
-    """A mapped graph file: the arrays on it name this as their owner, and keep it mapped.
+    """A mapped graph file: the arrays on it have this as their owner, and hold the mapping.
 
-    The file stays what it was when its name goes to another one. It must not be made shorter:
+    The mapping does not change when another file takes the name. The file must not be truncated:
     see docs/developer/file-format.md.
     """
 

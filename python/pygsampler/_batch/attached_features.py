@@ -1,4 +1,4 @@
-"""``HasFeatures``: batches and blocks with rows beside them."""
+"""``HasFeatures``: batches and blocks with rows of features attached."""
 
 from __future__ import annotations
 

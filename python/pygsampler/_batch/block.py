@@ -133,7 +133,7 @@ class Block(HasFeatures):
 
     @property
     def form(self) -> str:
-        """Whose arrays the block has: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
+        """The library of the arrays: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
         return self._source.form
 
     @property
@@ -158,8 +158,10 @@ class Block(HasFeatures):
 
     @property
     def edge_data(self) -> Mapping[str, Any]:
-        """Values of the edges by name, shape [num_edges], float32: a program's as ``"w"``, and
-        those that it gives other names."""
+        """Values of the edges by name, float32, shape [num_edges].
+
+        A program returns them, as ``"w"`` or by other names.
+        """
         return edge_data(self.edge_weights, self.edge_values)
 
     def _rows_by(self, name: str) -> str:
@@ -264,13 +266,13 @@ class Block(HasFeatures):
 
         Notes
         -----
-        The engine makes it, for float16, bfloat16, float32 and float64, by a pass over the edges as
-        they are grouped by destination, without a row for each edge; the gradient likewise over the
-        edges grouped by source. Those of 16 bits are added up as float32. On the CPU all idle cores
-        do that, on a GPU kernels in torch's current stream, which nobody waits for and a CUDA graph
-        may capture. Both add in the order of the edges, and 512 edges or more in pieces of 256
-        edges: the same bits on the CPU, for any number of cores, and on a GPU. Only the gradient of
-        weights is added in another order there, one that is the same on every run.
+        The engine computes it, for float16, bfloat16, float32 and float64, by a pass over the edges
+        grouped by destination, without a row for each edge, and the gradient by a pass over the
+        edges grouped by source. Values of 16 bits are added up as float32. On the CPU all idle
+        cores do that, on a GPU kernels in torch's current stream, which nobody waits for and a CUDA
+        graph may capture. Both add in the order of the edges, and 512 edges or more in pieces of
+        256 edges: the same bits on the CPU, for any number of cores, and on a GPU. Only the
+        gradient of weights is added in another order there, one that is the same on every run.
 
         Raises
         ------
@@ -307,8 +309,9 @@ class Block(HasFeatures):
         x : float tensor of shape [num_src_nodes, ...], or [num_src_nodes, heads, ...]
             With ``of`` as for ``sum``.
         weights : float tensor of shape [num_edges], or [num_edges, heads]
-            In the order of ``indices``; it has a gradient too. Of another dtype than x both are
-            taken in the wider one, but to ``Features`` weights adapt.
+            In the order of ``indices``; the result has a gradient for them too. If their dtype is
+            not the dtype of x, both are converted to the wider one; for ``Features`` the weights
+            are converted.
         """
         from pygsampler._ops import segments
 
@@ -321,10 +324,11 @@ class Block(HasFeatures):
         *,
         of: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows of the destinations themselves, and those of their in-neighbors reduced.
+        """Returns the rows of the destinations, and the reduced rows of their in-neighbors.
 
-        What layers such as GraphSAGE's take: ``x[:block.num_dst_nodes]`` and ``block.mean(x)``,
-        with one gradient for both, where torch would make one of all rows for each and add them.
+        Layers such as GraphSAGE take both: ``x[:block.num_dst_nodes]`` and ``block.mean(x)``, here
+        with one gradient for both; torch would compute a gradient of all rows for each and add
+        them.
 
         Parameters
         ----------

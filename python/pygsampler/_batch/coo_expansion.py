@@ -22,11 +22,11 @@ _MOST_AHEAD = 1 << 20
 
 
 class CooExpander:
-    """The edges of batches that lie in one tensor ``ids``; a launch writes those of several.
+    """Expands the edges of batches that share one tensor ``ids``, several by one launch.
 
-    ``asked`` has the kinds that such batches were asked for, by whoever uses them: several groups
-    of batches may share it. The second time that one is asked for, all of those kinds are made, of
-    the batches behind it too, since a loop asks each batch for the same.
+    ``asked`` has the kinds of arrays that were requested from such batches, by any user: several
+    groups of batches may share it. The second request of a kind writes all those kinds, also for
+    the batches behind this one, since a loop requests the same kinds of each batch.
     """
 
     __slots__ = ("_asked", "_batches", "_counts", "_device", "_ids", "_made", "_wide")

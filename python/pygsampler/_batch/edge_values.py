@@ -1,4 +1,4 @@
-"""Names of the arrays beside a batch's blocks: ``parted`` finds those of the edges."""
+"""Functions on the names of the arrays of a batch: ``parted`` finds the arrays of edges."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def edge_data(weights: ArrayT | None, values: Mapping[str, ArrayT]) -> Mapping[s
 def split_edge_values(
     arrays: Iterable[tuple[str | EdgeValueName, ArrayT]],
 ) -> tuple[dict[str, ArrayT], dict[int, dict[str, ArrayT]]]:
-    """Arrays beside the blocks, and for the blocks that have any those of their edges."""
+    """Splits named arrays into the arrays of the batch and the arrays of each block's edges."""
     beside: dict[str, ArrayT] = {}
     of_edges: dict[int, dict[str, ArrayT]] = {}
     for name, array in arrays:

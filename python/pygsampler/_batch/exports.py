@@ -137,13 +137,18 @@ class SubgraphExports(Exports):
     _has_hops = False
 
     def to_scipy(self) -> Any:
-        """The subgraph as a ``csc_array`` of SciPy, shape [V, V]: an entry [source, destination] of
-        places in ``nodes`` is an edge, whose value is its factor, or 1 without factors."""
+        """Returns the subgraph as a ``csc_array`` of SciPy, shape [V, V].
+
+        An entry [source, destination], positions in ``nodes``, is an edge. Its value is the factor
+        of the edge, or 1 without factors.
+        """
         return _matrix(self.blocks[0])
 
     def to_dgl(self) -> Any:
-        """The subgraph as a ``dgl.DGLGraph``, with original ids as ``dgl.NID`` and ``dgl.EID``, and
-        the features that a loader has read."""
+        """Returns the subgraph as a ``dgl.DGLGraph`` with the features that a loader has read.
+
+        Original ids are ``dgl.NID`` and ``dgl.EID``.
+        """
         batch: Any = _torch(self)
         block = batch.blocks[0]
         parts = block.indptr, block.indices, batch.input_nodes, block.edge_ids

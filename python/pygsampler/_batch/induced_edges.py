@@ -28,8 +28,11 @@ _TABLE, _OF_TABLE = 1 << 24, 16
 
 
 class InducedEdges(NamedTuple):
-    """Edges ``row[i] -> col[i]``, positions in the nodes of the batch, and their ids; their
-    factors, where the sampler makes them; whether ``col`` does not fall; and values by name."""
+    """Edges ``row[i] -> col[i]``, positions in the nodes of the batch, with ids and values.
+
+    ``weight`` has factors, if the sampler computes them; ``ordered`` is True if ``col`` does not
+    fall; ``named`` has values by name.
+    """
 
     row: torch.Tensor
     col: torch.Tensor
@@ -47,9 +50,10 @@ def induced_edges(
 ) -> InducedEdges:
     """All edges of ``graph`` between the nodes ``node``, ordered by their target.
 
-    With ``subgraph_ids``, of each node, only those between nodes of one subgraph. Of a node
-    that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
-    ``sources``, the nodes that edges come from and their subgraphs, are those of another type.
+    With ``subgraph_ids``, one per node, only edges between nodes of one subgraph are returned. If a
+    node is in ``node`` twice, each occurrence has the in-edges, and edges out of it come from the
+    first. ``sources`` are the nodes that edges come from and their subgraphs, if they have another
+    type.
     """
     # First: a graph in parts has none.
     indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
@@ -130,10 +134,10 @@ def in_edges(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 def _finder(
     keys: torch.Tensor, span: int, candidates: int
 ) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
-    """A function that says which of some numbers are among ``keys``, and where each is first.
+    """Returns a function that looks numbers up in ``keys``: if each is there, and where first.
 
-    All numbers are in ``[0, span)``, and it will be asked for about ``candidates`` of them. A table
-    of all of ``span`` answers several times as fast as a binary search. It is made anew for each
+    All numbers are in ``[0, span)``, and about ``candidates`` of them will be looked up. A table of
+    all of ``span`` answers several times as fast as a binary search. It is built anew for each
     batch, so that threads and forked processes share none.
     """
     count = len(keys)

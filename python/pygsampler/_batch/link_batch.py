@@ -18,9 +18,9 @@ __all__ = ["LinkBatch", "link_batch"]
 class LinkBatch(NamedTuple):
     """Edges to predict, and the mini-batch around their nodes.
 
-    Indices are int64, and count the rows that a model returns for ``minibatch.output_nodes``. Of a
+    Indices are int64, and count the rows that a model returns for ``minibatch.output_nodes``. For a
     heterogeneous graph each field is a mapping of edge types, without types that have no such
-    array; rows are those of the types at the ends of an edge.
+    array; indices count the rows of the types at the ends of an edge.
 
     A loader with ``static=True`` yields one batch of fixed sizes, whose memory stays where it is:
     each of its batches uses the first places of every field. Indices that fill up are rows of

@@ -116,10 +116,10 @@ class MiniBatch(HasFeatures, Exports):
     """The sampled neighborhood of seeds: one block for each hop, and the nodes they touch.
 
     ``blocks`` has the outermost hop first: ``blocks[-1]`` leads into the seeds, and the
-    destinations of each block are the sources of the next. A seed that was given twice is kept
-    twice in ``output_nodes`` and is one node of the last block; ``output_index`` says which.
-    With ``frontier="new"`` all blocks number the nodes alike, by their place in ``input_nodes``,
-    and the destinations of a block are the nodes that the hop before it found.
+    destinations of each block are the sources of the next. A repeated seed is repeated in
+    ``output_nodes`` and is one node of the last block; ``output_index`` has its row. With
+    ``frontier="new"`` all blocks number the nodes alike, by their place in ``input_nodes``, and the
+    destinations of a block are the nodes that the hop before it found.
 
     In a heterogeneous graph each field of nodes is a mapping of node types to arrays, and each of
     ``blocks`` a mapping of all edge types to blocks, those without edges too:
@@ -192,12 +192,12 @@ class MiniBatch(HasFeatures, Exports):
         epoch: int = 0,
         batch: int = 0,
     ) -> MiniBatch:
-        """A batch of arrays on the CPU, for a ``Sampler`` of your own; they are copied.
+        """Returns a batch with copies of arrays on the CPU, for custom classes of ``Sampler``.
 
         Parameters
         ----------
         seeds : int32 or int64, shape [N]
-            As they were given, duplicates kept.
+            The seeds of the call, with duplicates.
         nodes : int32 or int64, shape [V]
             Original ids of the nodes, distinct, the seeds first; their dtype is the batch's.
         blocks : sequence of (indptr, indices, edge_ids) or (indptr, indices, edge_ids, dst_offset)
@@ -205,9 +205,9 @@ class MiniBatch(HasFeatures, Exports):
             in ``nodes``. The sources of the first block are all nodes, those of another the nodes
             up to the last destination of the block before it.
         output_index : int32 or int64, shape [N], optional
-            For each seed its row in the last block; 0, 1, 2, ... when not given.
+            The row of each seed in the last block; by default 0, 1, 2, ...
         epoch, batch : int
-            The numbers that it is a function of.
+            The numbers of the epoch and of the batch.
 
         Raises
         ------
@@ -292,7 +292,7 @@ class MiniBatch(HasFeatures, Exports):
 
     @property
     def form(self) -> str:
-        """Whose arrays the batch has: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
+        """The library of the arrays: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
         form: str = self._source.form
         return form
 
@@ -364,7 +364,10 @@ class MiniBatch(HasFeatures, Exports):
         }
 
     def torch(self: B) -> B:
-        """The same batch with torch tensors, which share its memory; each made when it is used."""
+        """Returns the same batch with torch tensors, which share its memory.
+
+        Each tensor is created when it is first used.
+        """
         source = self._source
         form = source.form
         if form == "torch":

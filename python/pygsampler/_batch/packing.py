@@ -1,4 +1,4 @@
-"""A batch in memory, made of arrays that did not come from the engine."""
+"""Packs arrays that did not come from the engine into the memory of a batch."""
 
 from __future__ import annotations
 

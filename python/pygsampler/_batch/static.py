@@ -156,8 +156,8 @@ class StaticMiniBatch(MiniBatch):
         """The sizes of the batch, int64 on the GPU.
 
         The seeds, of each type; then for each block, the outermost first, its sources, destinations
-        and edges. Of a heterogeneous graph then for each type its nodes when each hop began, and in
-        the end.
+        and edges. A heterogeneous graph then has for each type the number of its nodes at the start
+        of each hop, and at the end.
         """
         return self._counts
 

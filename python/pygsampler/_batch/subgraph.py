@@ -54,7 +54,7 @@ class Subgraph(SubgraphExports, MiniBatch):
 
     @property
     def root_index(self) -> Any:
-        """For each seed its place in ``nodes``, -1 for a seed that is not there: shape [N]."""
+        """The place of each seed in ``nodes``, -1 for a seed that is not there: shape [N]."""
         return self.output_index
 
     @property

@@ -10,9 +10,10 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary name beside ``path`` to write to; it takes the place of ``path`` at the end.
+    """Yields a temporary name in the folder of ``path`` to write to, and renames it at the end.
 
-    When the block raises, Ctrl-C included, the temporary file goes and ``path`` is what it was.
+    When the block raises, also by Ctrl-C, the temporary file is removed and ``path`` does not
+    change.
     """
     # Of this process alone, so that two that write one file do not write into each other. With the
     # suffix, which may say the format.

@@ -2,7 +2,7 @@
 
 The table has a row for each sampled edge: ``batch`` (int64, from 0), ``hop`` (int16, 0 at the
 seeds), ``src`` and ``dst`` (int64, original ids, or names) and ``edge_id`` (int64, original id).
-Rows are ordered by batch and hop, and stand in the order of the block. Of a heterogeneous graph
+Rows are ordered by batch and hop, and then in the order of the block. For a heterogeneous graph
 there are ``src_type``, ``relation`` and ``dst_type`` too.
 """
 
@@ -86,9 +86,9 @@ class EdgeTable:
 def edge_table(
     path: Path, about: dict[str, Any], labels: Labels, with_types: bool = False
 ) -> Iterator[EdgeTable]:
-    """A table in the file ``path``, which is there once the block has ended well.
+    """Yields a table in the file ``path``, which is replaced once the block has ended well.
 
-    ``about`` is kept in the schema's metadata as JSON, under "pygsampler".
+    ``about`` is stored in the schema's metadata as JSON, under "pygsampler".
     """
     import pyarrow as pa
 

@@ -56,7 +56,7 @@ _EXPECTED = (
 
 
 class CommandError(click.ClickException):
-    """A failure that is told in one line, and that no traceback would explain."""
+    """A failure that one line explains, without a traceback."""
 
 
 class Commands(click.Group):

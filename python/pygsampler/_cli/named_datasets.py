@@ -45,7 +45,7 @@ def save(
 
 
 def _save_debian(target: Path, progress: Progress) -> None:
-    """With the packages' names and words too."""
+    """Saves the graph of Debian with the packages' names and words."""
     import numpy as np
 
     from pygsampler.datasets import debian

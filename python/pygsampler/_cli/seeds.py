@@ -19,12 +19,12 @@ _LIST = re.compile(r"\s*\d+(\s*,\s*\d+)*\s*,?\s*")
 
 
 def read_seeds(text: str) -> Sequence[int] | None:
-    """Node ids as they are given; None for all nodes.
+    """Reads node ids from a text or a file; None stands for all nodes.
 
-    ``text`` is "all", ids with commas between them, or a file: text with an id on each line
-    (lines that begin with # are passed over), .npy, or Arrow IPC and Parquet with a column of ids,
-    the one called "node" or "seed" where there are several. click.BadParameter for a text that is
-    none of these, ValueError for what a file has in the place of ids.
+    ``text`` is "all", ids with commas between them, or a file: text with an id on each line (lines
+    that begin with # are passed over), .npy, or Arrow IPC and Parquet with a column of ids, the one
+    called "node" or "seed" where there are several. click.BadParameter for a text that is none of
+    these, ValueError for a file with other content than ids.
     """
     if text.strip() == "all":
         return None
@@ -45,8 +45,8 @@ def read_seeds(text: str) -> Sequence[int] | None:
 def seeds_of(graph: Any, labels: Labels, kind: str | None, text: str) -> Sequence[int]:
     """Returns the nodes of a type of the graph that ``text`` names, by their labels.
 
-    ``text`` is as for ``read_seeds``. Where nodes have names it may have these instead of ids,
-    which are numbers of nodes then. IndexError for labels that no node has.
+    ``text`` is as for ``read_seeds``. If nodes have names it may have names instead of ids, which
+    are numbers of nodes then. IndexError for labels that no node has.
     """
     count = graph.num_nodes if kind is None else graph.num_nodes[kind]
     if labels.names(kind) is None:

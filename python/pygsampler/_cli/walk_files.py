@@ -33,14 +33,14 @@ class _WalkWriter(Protocol):
         """Appends a batch that is on the CPU."""
 
     def finish(self) -> None:
-        """Everything has been added: makes the file whole."""
+        """Completes the file after the last batch."""
 
     def close(self) -> None:
         """Gives back what it holds, also after an error."""
 
 
 def check(suffix: str) -> None:
-    """ImportError where a format needs what is not there."""
+    """Raises ImportError where a format needs what is not there."""
     import numpy  # noqa: F401
 
     if suffix in ARROW + PARQUET:
@@ -51,11 +51,11 @@ def check(suffix: str) -> None:
 def walk_file(
     path: Path, count: int, length: int, about: dict[str, Any], labels: Labels, edge_ids: bool
 ) -> Iterator[Callable[[Walks[Any]], None]]:
-    """Takes batches, in all ``count`` walks of ``length`` steps at most; the file ``path`` is there
-    once the block has ended well.
+    """Yields a writer of batches of walks to the file ``path``, replaced once the block ends well.
 
-    ``about`` is kept in a table's metadata as JSON, under "pygsampler". ``labels`` are what nodes
-    are called; NumPy's formats have no names, but the numbers of nodes.
+    The batches have ``count`` walks of at most ``length`` steps in all. ``about`` is stored in a
+    table's metadata as JSON, under "pygsampler". ``labels`` are the names of nodes; NumPy's formats
+    have the numbers of nodes instead of names.
     """
     with atomic_write(path) as temporary:
         writer: _WalkWriter
@@ -170,9 +170,9 @@ class _Array:
 
 
 class _Archive:
-    """NumPy's archive: ``nodes``, ``lengths`` and, where asked for, ``edge_ids``.
+    """NumPy's archive: ``nodes``, ``lengths`` and, on request, ``edge_ids``.
 
-    A zip file takes one array after the other, so the last ones wait in files beside it.
+    A zip file takes one array after the other, so the later arrays wait in temporary files.
     """
 
     def __init__(self, path: Path, count: int, length: int, labels: Labels, edge_ids: bool) -> None:

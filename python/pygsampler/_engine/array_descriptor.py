@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class ArrayDescriptor(NamedTuple):
-    """An array of a result, by the words that describe the result.
+    """Descriptor of an array of a result: positions of words in the header of the result.
 
-    ``bits`` is the word with the width of its integers, or its dtype where that is always the
-    same; ``length`` the word that says how many elements it has, beside ``more``; ``offset`` the
-    word that says where it begins, in bytes from the start: 0 where the result has no such array.
+    ``bits`` is the word with the width of its integers, or its dtype where that is always the same;
+    ``length`` is the word with the number of elements, to which ``more`` is added; ``offset`` is
+    the word with its begin, in bytes from the start: 0 where the result has no such array.
     """
 
     name: str

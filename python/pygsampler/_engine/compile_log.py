@@ -8,7 +8,7 @@ from pygsampler._engine import library
 
 
 def log_warnings() -> None:
-    """Warnings in the log, each once in a process: kernels that could not be kept on disk."""
+    """Logs warnings, each once in a process: kernels that could not be stored on disk."""
     _log(0, "warning")
 
 

@@ -15,11 +15,11 @@ SLICE_MS = 50
 
 
 class EngineHandle:
-    """An object with a number in a copy of the engine, or 0.
+    """Base class of objects that own an engine handle, a number in a copy of the engine, or 0.
 
-    Its destructor is the engine's, in C: in one of Python's, Ctrl-C would be lost, and what is to
-    be given back with it. Like any ``__del__`` it runs while all that the object refers to is
-    still there, such as the arrays that the engine reads.
+    The engine's destructor, in C, releases the handle with the object: in a destructor in Python
+    Ctrl-C would be lost, and the release with it. Like any ``__del__`` it runs while all objects
+    that it refers to still exist, such as the arrays that the engine reads.
     """
 
     __slots__ = ("_generation", "_number")
@@ -51,7 +51,7 @@ class EngineHandle:
         return self._number if self._generation == library.generation() else 0
 
     def _is_foreign(self) -> bool:
-        """True if this process came by fork after the handle was made."""
+        """True if this process was forked after the handle was created."""
         return self._generation != library.generation()
 
     def _require_own(self) -> None:

@@ -1,9 +1,9 @@
 """The copy of the Go engine in a process: loading, calling, forking, ending.
 
-The extension is loaded at the first call. A forked child cannot use its parent's Go runtime
-(its threads are gone), so the child drops that copy and loads a second one from a memory file.
-``generation()`` tells the copies apart: a handle is worth something only together with the
-generation it was made in.
+The extension is loaded at the first call. A forked child cannot use its parent's Go runtime (its
+threads are gone), so the child drops that copy and loads a second one from a memory file.
+``generation()`` tells the copies apart: a handle is valid only in the generation in which it was
+created.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Bridge(dict[str, Any]):
 class Engine:
     """A loaded copy of the extension and its C functions.
 
-    The C functions never enter Go, so they stay usable in a forked child: a memory made by the
-    parent's copy is released there through the parent's function.
+    The C functions never enter Go, so they stay usable in a forked child: memory that the parent's
+    copy allocated is released there through the parent's function.
     """
 
     __slots__ = (
@@ -180,28 +180,31 @@ def generation() -> int:
 
 
 def handle_lock() -> threading.RLock:
-    """Held while a graph or sampler makes or gives up its handle; a fresh one in each child."""
+    """The lock for creating and releasing handles; a fresh one in each child."""
     return _state.handle_lock
 
 
 def count_lock() -> threading.RLock:
-    """Held for moments while a counter advances; a fresh one in each child."""
+    """The lock for advancing counters, held for moments; a fresh one in each child."""
     return _state.count_lock
 
 
 def table_lock() -> threading.RLock:
-    """Held while tables of weights are made, on all cores; a fresh one in each child."""
+    """The lock for building tables of weights, on all cores; a fresh one in each child."""
     return _state.table_lock
 
 
 def cache_lock(device: int) -> threading.RLock:
-    """Held while work is launched that reads or changes a cache of that device; a fresh one in each
-    child. Each device has its own: a launch takes long enough for threads of others to wait."""
+    """The lock for launching work that reads or changes a cache of that device.
+
+    It is a fresh one in each child. Each device has its own: a launch takes long enough for threads
+    of others to wait.
+    """
     return _state.cache_locks.setdefault(device, threading.RLock())
 
 
 def alive(made_in: int) -> bool:
-    """True if handles of generation ``made_in`` can still be given back to an engine."""
+    """True if handles of generation ``made_in`` can still be released."""
     return made_in == _state.generation and _state.engine is not None and not _state.shut
 
 
@@ -274,7 +277,7 @@ def _variables() -> dict[str, str]:
 
 
 def set_destructor(owner: type, name: str) -> None:
-    """From the first handle on, objects of a class give theirs back by ``bridge_<name>``."""
+    """Makes objects of a class release their handles by ``bridge_<name>``."""
     with _state.load_lock:
         _ends[owner] = name
         if _state.engine is not None:
@@ -372,14 +375,14 @@ def get_num_threads() -> int:
 
 
 def memory_stats() -> dict[str, int]:
-    """Returns what the engine holds on the host; ``cuda.memory_stats`` has a GPU's.
+    """Returns the memory of the engine on the host; ``cuda.memory_stats`` has a GPU's.
 
     Returns
     -------
     dict of str to int
-        ``live``: how many blocks of memory are in use, by batches and what was made of them;
-        ``live_bytes``: their bytes. ``pooled`` and ``pooled_bytes``: those that are kept for the
-        next batches. ``jobs``: how many batches are on their way.
+        ``live``: the number of blocks of memory in use, by batches and arrays on them;
+        ``live_bytes``: their bytes. ``pooled`` and ``pooled_bytes``: blocks that are reserved for
+        the next batches. ``jobs``: the number of batches in flight.
     """
     stats: dict[str, int] = json.loads(call("MemoryStats"))
     return stats

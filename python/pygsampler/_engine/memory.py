@@ -1,4 +1,4 @@
-"""Who keeps the bytes behind an address alive.
+"""``Memory``: owners of the bytes behind an address.
 
 Every array names an owner: a ``Memory`` (a block of the engine's, with a reference count that C
 code keeps), or any other Python object (a caller's array, a DLPack capsule, a buffer).
@@ -31,12 +31,12 @@ _view_of.restype = ctypes.py_object
 
 
 class Memory:
-    """A counted reference to a block of the engine's memory, given back when this goes.
+    """A counted reference to a block of the engine's memory, released with this object.
 
-    ``data`` and ``size`` are the address and the number of bytes; ``device`` is -1, or the index
-    of the CUDA device whose address it is; ``header`` is where the words of a batch stand on the
-    host. The block is released through the engine copy it was born in, which works in forked
-    children and after the engine's end.
+    ``data`` and ``size`` are the address and the number of bytes; ``device`` is -1, or the index of
+    the CUDA device whose address it is; ``header`` is the address of a batch's header on the host.
+    The block is released through the engine copy that allocated it, which works in forked children
+    and after the engine's end.
     """
 
     __slots__ = (
@@ -73,16 +73,16 @@ class Memory:
             return getattr(self, name)
 
     def is_of(self, generation: int) -> bool:
-        """True if the engine copy of that generation made the block."""
+        """True if the engine copy of that generation allocated the block."""
         return self._generation == generation
 
 
 def call(name: str, *arguments: int, jobs: Sequence[EngineHandle] = ()) -> int | Memory:
-    """A call of the engine that gives a memory, or what is not positive.
+    """Calls a function of the engine that returns a memory, or a number that is not positive.
 
-    That is 0, or the negated number of the first of ``jobs``, which are told their numbers. An
-    exception of a signal handler, as Ctrl-C, loses what a call has returned: so that is given back
-    then.
+    The number is 0, or the negated number of the first of ``jobs``, which receive their numbers. An
+    exception of a signal handler, as by Ctrl-C, loses the result of a call: the result is then
+    released.
     """
     slot = array("q")
     try:

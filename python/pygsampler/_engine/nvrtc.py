@@ -1,7 +1,7 @@
-"""Paths of NVRTC, which compiles kernels at run time; none of them is looked at.
+"""Candidate paths of NVRTC, which compiles kernels at run time; their existence is not checked.
 
-The engine tries them in this order when something is to be compiled. That is after PYGSAMPLER_NVRTC
-and before what the dynamic linker finds.
+The engine tries them in this order at the first compilation, after PYGSAMPLER_NVRTC and before the
+paths of the dynamic linker.
 """
 
 from __future__ import annotations

@@ -105,10 +105,10 @@ class PendingMemory(EngineHandle):
             self._release()
 
     def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:
-        """When the engine's work on it began and ended, in seconds of CLOCK_MONOTONIC.
+        """Returns begin and end of the engine's work, in seconds of CLOCK_MONOTONIC.
 
-        That is the clock of ``time.perf_counter``, too. It waits for the job, or so long; None
-        where it is not done then, or was taken.
+        ``time.perf_counter`` uses the same clock. The call waits for the job, or for so long; None
+        if it is not done then, or was taken.
         """
         words = array("q", (0, 0))
         while self._timed and self._outcome is None:
@@ -122,7 +122,7 @@ class PendingMemory(EngineHandle):
         return None
 
     def _state(self) -> str:
-        """For ``repr``."""
+        """The state of the job in words, for ``repr``."""
         outcome = self._outcome
         if outcome is None:
             return "lost in a fork" if self._is_foreign() else "on its way"

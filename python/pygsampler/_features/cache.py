@@ -126,10 +126,10 @@ class FeatureCache:
         self._known = self.plan.policy != EXACT
 
     def due(self, owner: Any, seed: int, epoch: int) -> Iterable[int]:
-        """The epochs of a loader that are to be counted before it begins one of them.
+        """The epochs of a loader whose reads have to be counted before it starts one of them.
 
-        Of the loaders that read a cache the first decides: a second one, as for validation, would
-        drive its rows out.
+        The first loader that reads a cache decides: a second loader, for validation for example,
+        would evict its rows.
         """
         if self._known or not self.table.places or self.wants_graph:
             return ()

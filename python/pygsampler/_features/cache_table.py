@@ -26,10 +26,10 @@ _WORD = (1 << 32) - 1
 
 
 class CacheTable:
-    """Room for ``places`` rows of a table of ``rows`` rows, ``row`` bytes each, and what is there.
+    """A cache of ``places`` rows of a table of ``rows`` rows, ``row`` bytes each.
 
-    It is made with as many places as there is memory for, if need be none. ``uses`` is whether it
-    keeps what was used last. Launches go through ``enter`` and ``change``, which order those of
+    It has as many places as there is memory for, if need be none. ``uses`` is True if it stores the
+    rows that were used last. Launches go through ``enter`` and ``change``, which order those of
     several streams, under ``library.cache_lock``.
     """
 
@@ -142,8 +142,10 @@ class CacheTable:
                 library.call("DeviceAfter", self.device, stream, other)
 
     def put(self, rows: Tensor, places: Tensor, table: int) -> None:
-        """Brings rows of the table at an address in: int64 and int32, tensors, both on the device
-        or on the CPU."""
+        """Writes rows of the table at an address into places of the cache.
+
+        Rows and places are tensors, int64 and int32, both on the device or on the CPU.
+        """
         if not self.places or not len(rows):
             return
         with library.cache_lock(self.device):
@@ -195,8 +197,10 @@ class CacheTable:
                 logging.getLogger("pygsampler").warning("features: no row is admitted: %s", error)
 
     def held(self) -> Tensor:
-        """The row of each place, or -1: int64, a tensor on the device, or where torch does not use
-        CUDA on the CPU."""
+        """The row of each place, or -1: a tensor of int64.
+
+        It is on the device, or on the CPU if torch does not use CUDA.
+        """
         import torch
 
         if not self.places:

@@ -52,19 +52,18 @@ _updates = 0
 class Features:
     """Rows of values of one dtype and shape, one for each node or edge.
 
-    Made by ``from_tensor`` of an array, which is used where it lies, or by ``open`` of one in a
-    graph file, which is mapped and may be larger than memory. ``to`` copies them to a GPU and
-    ``pin`` lets a GPU read them in page-locked host memory, of which ``cache`` keeps on the GPU
-    what is read most. ``features[ids]`` copies rows: on the CPU with all idle cores of the engine,
-    on a GPU by one kernel. Bytes are copied as they are, so any dtype will do, and NaNs keep their
-    payload.
+    ``from_tensor`` uses an array without a copy, and ``open`` maps an array of a graph file, which
+    may be larger than memory. ``to`` copies the rows to a GPU and ``pin`` lets a GPU read them in
+    page-locked host memory; ``cache`` also stores the most read rows on the GPU. ``features[ids]``
+    copies rows: on the CPU with all idle cores of the engine, on a GPU by one kernel. Bytes are
+    copied unchanged, so any dtype will do, and NaNs keep their payload.
 
     Loaders take them, as they take plain arrays, and read the rows of coming batches ahead:
     ``pygsampler.torch.DataLoader(..., features={"x": features})``.
 
-    Threads may read them at once, and so may forked children where they are on the CPU. They are
-    pickled as the array that they are made of: a file by its path, a torch tensor through shared
-    memory. ``close()`` lets go of the array; later use raises ClosedError.
+    Threads may read them at once, and so may forked children where they are on the CPU. A pickle
+    has their array: a file by its path, a torch tensor through shared memory. ``close()`` releases
+    the array; later use raises ClosedError.
     """
 
     __slots__ = (
@@ -120,11 +119,19 @@ class Features:
 
     @classmethod
     def from_tensor(cls, values: Any) -> Features:
-        """Features of an array of shape [N, ...], row i for node or edge i, without a copy.
+        """Returns features of an array without a copy: row i belongs to node or edge i.
 
-        Taken: NumPy arrays, torch tensors on the CPU or a GPU, ``Array``, and what speaks the
-        buffer protocol or DLPack, of bool, int8 to int64, uint8 to uint64, float16 to float64 or
-        bfloat16. An array that is not contiguous is copied once. TypeError for others.
+        Parameters
+        ----------
+        values : array of shape [N, ...]
+            A NumPy array, a torch tensor on the CPU or a GPU, an ``Array``, or an object that
+            speaks the buffer protocol or DLPack, of bool, int8 to int64, uint8 to uint64, float16
+            to float64 or bfloat16. An array that is not contiguous is copied once.
+
+        Raises
+        ------
+        TypeError
+            For another object or dtype.
         """
         if isinstance(values, Features):
             return values
@@ -147,16 +154,17 @@ class Features:
 
     @classmethod
     def open(cls, path: Any, name: str) -> Features:
-        """The array of that name in a graph file, as ``Graph.save`` writes it.
+        """Maps the array ``name`` of the graph file ``path``, as ``Graph.save`` writes it.
 
         ``name`` is one of ``graph.ndata``, ``graph.edata`` or ``graph.file_arrays``, in this order;
-        the file is mapped, so nothing is read before it is used and all processes share what was.
-        Quantized features are quantized again: ``graph.save(path, arrays={"x": features})``.
+        the file is mapped, so nothing is read before it is used and all processes share the pages
+        that were read. Quantized features are quantized again: ``graph.save(path, arrays={"x":
+        features})``.
 
         Raises
         ------
         OSError, ValueError
-            Where there is no such file, or it is no graph file.
+            If there is no such file, or it is no graph file.
         KeyError
             For a name that it does not have.
         """
@@ -262,7 +270,7 @@ class Features:
 
     @property
     def device(self) -> str:
-        """Who reads them: ``"cpu"``, or the device that they are on or pinned for."""
+        """The device that reads the rows: ``"cpu"``, or the GPU that has or pins them."""
         return devices.name(self._where())
 
     @property
@@ -320,10 +328,19 @@ class Features:
         return self._read_there(ids, out, place)
 
     def read_async(self, ids: Any, *, threads: int = 0) -> PendingRead:
-        """Reads rows on the CPU while the caller does something else.
+        """Starts to read rows on the CPU, and returns a pending read.
 
-        ``wait()`` of what it returns gives the rows. ``ids`` must stay as they are until then;
-        ``threads`` bounds how many cores read, 0 for all that are idle.
+        Parameters
+        ----------
+        ids : int32 or int64, shape [n]
+            Ids of rows, which must not change until the read has ended.
+        threads : int
+            The most cores that read; 0 for all that are idle.
+
+        Returns
+        -------
+        PendingRead
+            Its ``wait()`` returns the rows.
         """
         threads = integer(threads, "threads", 0, _MOST_THREADS)
         if self._where() >= 0:
@@ -336,9 +353,9 @@ class Features:
     def update(self, values: Any, ids: Any) -> None:
         """Writes ``values``, shape [n, ...] or one row, into the rows of ``ids``.
 
-        They are written into the array that the features are made of, and into what ``pin`` and
-        ``cache`` of these features have copied; of an id that is there twice one of its values
-        stays. Files are read-only: ValueError.
+        They are written into the array of the features, and into the copies of ``pin`` and
+        ``cache`` of these features; for a repeated id one of its values stays. Files are read-only:
+        ValueError.
         """
         known = self._known()
         if self._quantization is not None:
@@ -392,16 +409,16 @@ class Features:
     ) -> tuple[Features, ...]:
         """Returns the rows in the memory of several GPUs, each of which reads all of them.
 
-        As ``Graph.share`` lays out a graph: a part for each GPU, and a copy of a share of the rows
-        for all. They are read-only.
+        The layout is that of ``Graph.share``: a part for each GPU, and a copy of a share of the
+        rows for all. They are read-only.
 
         Parameters
         ----------
         devices, replicate
-            As for ``Graph.share``.
+            See ``Graph.share``.
         graph : Graph, optional
-            The rows are those of its nodes: what all GPUs have is the rows of nodes with
-            most out-edges, in units of 2 MiB or more. Without it the first rows.
+            The graph whose nodes have the rows: all GPUs have copies of the rows of nodes with most
+            out-edges, in units of 2 MiB or more. Without it they have copies of the first rows.
 
         Returns
         -------
@@ -411,7 +428,7 @@ class Features:
         Raises
         ------
         TypeError, ValueError, CudaError
-            As ``Graph.share``; ValueError for a graph with another number of nodes.
+            For the reasons of ``Graph.share``; ValueError for a graph with another number of nodes.
         """
         known = self._known().cpu()
         group, heat = (
@@ -436,10 +453,10 @@ class Features:
         return made
 
     def pin(self, device: Any = "cuda") -> Features:
-        """Returns the rows page-locked where they are, to be read by a GPU over its link.
+        """Returns the rows page-locked in place, for reads by the GPU ``device`` over its link.
 
-        Pages of a file are copied first. They stay locked as long as the features that this
-        returns. CudaError where the system does not allow it.
+        Pages of a file are copied first. They stay locked as long as the returned features live.
+        CudaError if the system does not allow it.
         """
         return self._pinned_for(device, "pin")
 
@@ -472,22 +489,21 @@ class Features:
     ) -> Features:
         """Returns the rows page-locked, as ``pin`` does, the most read of them also on the GPU.
 
-        Which rows those are never changes what is read, only how fast: one launch reads a row in
-        the GPU's memory where it is there, and over the link where it is not. Where the memory is
-        not enough the cache gets half as many rows, as often as need be, and a warning of the
-        logger ``"pygsampler"`` says how many.
+        The choice of rows changes only the speed of reads, never their values: one launch reads a
+        row from the GPU's memory if it is cached, and else over the link. If the memory is not
+        enough the cache gets half as many rows, as often as need be, and a warning of the logger
+        ``"pygsampler"`` has the number.
 
         Parameters
         ----------
         device : str, int or torch.device
             The GPU.
         rows, bytes : int
-            How many rows the cache has room for; or how many bytes of the GPU's memory it takes
-            with all that belongs to it, among it 4 for each row of the features. One of them.
+            The number of rows of the cache; or the bytes of the GPU's memory that it takes in all,
+            with 4 for each row of the features. One of them.
         policy : str or callable
-            ``"degree"``: rows of the nodes with most out-edges. A sampler goes from a node to
-            its in-neighbours, so they are the ones that are met most often (PaGraph, Lin et al.,
-            SoCC 2020).
+            ``"degree"``: rows of the nodes with most out-edges. A sampler goes from a node to its
+            in-neighbors, so these rows are read most often (PaGraph, Lin et al., SoCC 2020).
 
             ``"presampled"``: rows that were read most in ``epochs`` (1) sampled epochs, other than
             those that are trained on (GNNLab, Yang et al., EuroSys 2022).
@@ -496,24 +512,24 @@ class Features:
             Batches are functions of their numbers, so these are sampled before they are trained
             on, and the cache changes where that saves more reads over the link than it costs.
 
-            ``"lru"``: what was read lately. A row that is read and is not there takes the place of
-            the least recently used of 8 that are chosen at random.
+            ``"lru"``: rows that were read lately. A row that is read and is not cached replaces the
+            least recently used of 8 rows that are chosen at random.
 
             A function of the graph that gives a score for each row, shape [N]: rows of the highest
             scores.
         graph : Graph, optional
             For ``"degree"`` and functions. Without it the cache is filled when a loader takes it,
-            from the loader's graph, and those of other policies as its first epoch begins. Of
-            several loaders the first decides.
+            from the loader's graph, and caches of other policies at the start of its first epoch.
+            The first of several loaders decides.
         epochs : int, optional
-            How many are counted, for ``"presampled"`` and ``"exact"``.
+            The number of epochs that are counted, for ``"presampled"`` and ``"exact"``.
 
         Raises
         ------
         TypeError, ValueError
             For wrong arguments, and features on a GPU.
         CudaError
-            Where the GPU cannot be used, or the system does not allow to page-lock.
+            If the GPU cannot be used, or the system does not allow to page-lock.
         """
         plan = CacheOptions.checked(rows, bytes, policy, epochs)
         if graph is not None and not is_homogeneous(graph):
@@ -549,10 +565,11 @@ class Features:
         return made
 
     def stats(self) -> dict[str, Any]:
-        """``reads``, the number of calls and batches, ``rows``, and ``bytes`` by where they were
-        read: ``{"cpu": ...}``, ``{"pinned": ...}`` or ``{"cuda:0": ...}``.
+        """Returns the counts of reads: ``reads``, ``rows`` and ``bytes``.
 
-        With a cache also ``hits``, the rows that were there, which waits for the GPU.
+        ``reads`` is the number of calls and batches. ``bytes`` are by the place that was read:
+        ``{"cpu": ...}``, ``{"pinned": ...}`` or ``{"cuda:0": ...}``. With a cache there is also
+        ``hits``, the rows that were cached, for which the call waits for the GPU.
         """
         reads, rows = self._counts
         row, known = self._row(), {"reads": reads, "rows": rows}
@@ -666,7 +683,7 @@ class Features:
         return self._described(ids, out)
 
     def _count(self, rows: int, times: int = 1) -> None:
-        """So many rows are read once more, or so many times."""
+        """Counts a read of some rows, or several reads."""
         self._counts[0] += times
         self._counts[1] += times * rows
 
@@ -698,7 +715,7 @@ class Features:
         return PendingRead(self._shown, job, view.length, is_tensor(ids), out)
 
     def _read_there(self, ids: Any, out: Any, place: int) -> Any:
-        """On a device, by one launch, which is waited for only to tell wrong ids."""
+        """Reads rows on a device, by one launch, and waits for it only to find wrong ids."""
         torch = _need_torch()
         there = torch.device("cuda", place)
         view = self._ids(ids, place)

@@ -177,14 +177,14 @@ class GatherJob(PendingMemory):
 
 
 def _check(ids: IdView, rows: int) -> None:
-    """IndexError for an id that is no row."""
+    """Raises IndexError for an id that is no row."""
     for place, found in enumerate(memory.integer_view(ids.address, ids.length, ids.bits)):
         if not 0 <= found < rows:
             raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")
 
 
 class PendingRead:
-    """Rows on their way from features on the CPU; made by ``Features.read_async``."""
+    """A pending read of feature rows on the CPU, returned by ``Features.read_async``."""
 
     __slots__ = ("_count", "_job", "_like", "_made", "_shown")
 

@@ -50,7 +50,7 @@ class Quantization:
     """A scheme of stored rows: the kind of values, what they are read as, and float32 scales.
 
     ``per`` is ``"row"`` or ``"column"``, or ``""`` for kinds that have no scales. ``shape`` is the
-    shape of one row as it is read. Of rows ``in_file`` the engine expects that they may vanish.
+    shape of one row as it is read. The engine expects that rows ``in_file`` may vanish.
     """
 
     __slots__ = ("_there", "dtype", "in_file", "per", "read_as", "scales", "shape")

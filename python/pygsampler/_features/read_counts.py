@@ -54,7 +54,10 @@ class ReadCounts:
         library.call("DeviceCountIDs", self._device, *about, stream)
 
     def result(self) -> Tensor:
-        """The counts so far, int32: up to 2**31 - 1 of a row. Where torch is, on the device."""
+        """Returns the counts so far, int32, up to 2**31 - 1 of a row.
+
+        If torch uses CUDA they are on the device.
+        """
         if devices.torch_uses_cuda():
             memory = self._memory
             about = memory.data, self._rows, 32, memory

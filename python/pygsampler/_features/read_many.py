@@ -20,10 +20,10 @@ __all__ = ["read_many"]
 def read_many(
     wanted: Sequence[tuple[Features, torch.Tensor]], *, threads: int = 0, check: bool = False
 ) -> list[torch.Tensor]:
-    """The rows of features by their ids, each where its features are read.
+    """Returns the rows of features by their ids, each on the device of its features.
 
-    Those on the CPU are one job of the engine, into one block of memory, and those of a GPU one
-    launch in torch's current stream there, which nobody waits for. Ids may be elsewhere. IndexError
+    Rows on the CPU are one job of the engine, into one block of memory, and rows on a GPU one
+    launch in torch's current stream there, without a wait. Ids may be on another device. IndexError
     for an id that is no row: on the CPU always, on a GPU with ``check``, which waits for it;
     without it such rows are zeros there.
     """

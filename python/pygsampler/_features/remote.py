@@ -19,7 +19,7 @@ class PendingRows(Protocol):
         """True if ``wait()`` would return, or raise, at once."""
 
     def cancel(self) -> None:
-        """Nobody waits for them any more."""
+        """Cancels the read."""
 
 
 class RemoteFeatures(ABC):

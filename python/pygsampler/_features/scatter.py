@@ -58,7 +58,7 @@ def _misshapen(shape: tuple[int, ...], values: Any) -> ValueError:
 
 
 def check_rows(ids: Any, rows: int) -> None:
-    """IndexError for the first of ids, a tensor or NumPy's, that is no row."""
+    """Raises IndexError for the first of ids, a tensor or NumPy's, that is no row."""
     if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= rows):
         place, found = next((i, v) for i, v in enumerate(ids.tolist()) if not 0 <= v < rows)
         raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")

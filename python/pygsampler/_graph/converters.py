@@ -55,7 +55,7 @@ class Coo(NamedTuple):
 
 
 def check_dgl(graph: Any) -> None:
-    """TypeError for what is no DGLGraph."""
+    """Raises TypeError for what is no DGLGraph."""
     if hasattr(graph, "get_partition_book"):
         raise TypeError(
             "g: expected a dgl.DGLGraph, got a DistGraph, whose edges are in other processes; "
@@ -149,7 +149,7 @@ def csc_from_pyg(data: Any) -> Csc | Coo:
 def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
     """Returns row offsets, columns and values of an ``adj_t``, torch's or a SparseTensor.
 
-    Row v of the transposed adjacency lists v's in-neighbours: its CSR is our CSC. Values of a
+    Row v of the transposed adjacency lists v's in-neighbors: its CSR is our CSC. Values of a
     SparseTensor may be None.
     """
     if hasattr(adjacency, "csr"):
@@ -232,7 +232,7 @@ def csc_from_scipy(matrix: Any, where: str = "m") -> Csc | Coo:
 
 
 def square(shape: Any, where: str, ways: str) -> None:
-    """ValueError for the shape of a matrix whose rows and columns are nodes of two kinds."""
+    """Raises ValueError for the shape of a matrix whose rows and columns are nodes of two kinds."""
     rows, columns = shape
     if rows != columns:
         raise ValueError(
@@ -412,7 +412,7 @@ def _reverse(kind: Any) -> Any:
 
 
 def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -> dict[str, int]:
-    """By the sizes that the edges have, else by features, else by the edges themselves.
+    """Returns the number of nodes by the sizes of the edges, else by features, else by ids.
 
     Types that have features and no edges are last.
     """
@@ -508,7 +508,7 @@ def numbered(
 
 
 def check_endpoints(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, int]) -> None:
-    """ValueError for the first end of an edge that is no node of its type."""
+    """Raises ValueError for the first end of an edge that is no node of its type."""
     for kind, ends in edges.items():
         for name, given, of in zip(("src", "dst"), ends, kind[::2], strict=True):
             view = as_ids(given, name)

@@ -25,7 +25,7 @@ def profile(
     parallel: bool = False,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> dict[str, Any]:
-    """In- and out-degrees, self loops and isolated nodes of a graph on the CPU.
+    """Counts in- and out-degrees, self loops and isolated nodes of a graph on the CPU.
 
     ``in`` and ``out`` have ``min``, ``median``, ``p99``, ``max`` (quantiles of the nearest rank),
     ``zero`` (nodes without such edges) and ``counts``, pairs of a degree and the number of
@@ -52,10 +52,10 @@ def out_degrees(
 def degrees_of(
     graph: RelationState, direction: Literal["in", "out"], count: int, nodes: Any
 ) -> Array | int:
-    """In- or out-degrees of a graph on the CPU, whose nodes of that end are ``count``.
+    """Returns in- or out-degrees of a graph on the CPU, with ``count`` nodes at that end.
 
-    Of all nodes, of some by their ids, or of one, as an int. Needs NumPy. IndexError for an id out
-    of range.
+    The nodes are all of them, some by their ids, or one, whose degree is an int. Needs NumPy.
+    Raises IndexError for an id out of range.
     """
     import numpy as np
 

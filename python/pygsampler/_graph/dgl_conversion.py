@@ -1,4 +1,4 @@
-"""Graphs and blocks of DGL; imports DGL when the first is made."""
+"""Conversion of DGL's graphs and blocks; imports DGL at the first conversion."""
 
 from __future__ import annotations
 

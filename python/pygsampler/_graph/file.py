@@ -71,7 +71,7 @@ def arrays(pages: MappedFile) -> dict[str, Array]:
 
 
 def arrays_of(pages: MappedFile) -> tuple[CscArrays, dict[str, Array]]:
-    """The arrays of the graph in a mapped file, and those beside it by name."""
+    """The arrays of the graph in a mapped file, and the further arrays of the file by name."""
     found = arrays(pages)
     for section in (*file_sections.in_file(pages).values(), file_sections.out_edges_in_file(pages)):
         if section is not None:
@@ -83,7 +83,7 @@ def arrays_of(pages: MappedFile) -> tuple[CscArrays, dict[str, Array]]:
 
 
 def tables(graph: RelationState) -> dict[str, dict[str, Any]]:
-    """The sections of tables in a graph's file, by the arrays that they were made of."""
+    """The sections of tables in a graph's file, by the arrays that they were computed from."""
     host = graph if graph._host is None else graph._host
     file = host._file
     if file is None:
@@ -106,7 +106,7 @@ def weighted_relation(graph: RelationState, name: str) -> CscArrays | None:
 
 
 def _file_of(graph: RelationState) -> MappedFile | None:
-    """The file that a graph was opened from; not that of a graph of which this is a form."""
+    """The file that a graph was opened from; None for a graph derived from an opened one."""
     return graph._file if graph._whole is None else None
 
 

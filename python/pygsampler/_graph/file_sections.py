@@ -68,7 +68,7 @@ def array_names(given: Any, edges: Mapping[str, Array]) -> list[str]:
 
 
 def table_section(parts: CscArrays, whole: CscArrays, values: Array) -> SectionWriter:
-    """The tables of ``parts``, which were made of the graph ``whole`` and those weights."""
+    """The tables of ``parts``, which were computed from the graph ``whole`` and those weights."""
     kept = len(parts.indices) < len(whole.indices)
     ids = parts.edge_ids._bits if kept and parts.edge_ids is not None else 0
     written = parts if kept else (*[None] * len(CSC), *parts[len(CSC) :])
@@ -118,8 +118,8 @@ def _begins_with(magic: int, pages: MappedFile, about: dict[str, Any]) -> bool:
 def mapped_tables(pages: MappedFile, name: str, whole: CscArrays) -> CscArrays | None:
     """The mapped tables of an edge array; None where the file has none of its values and edges.
 
-    Whoever writes sections that he does not know may have put other weights beside them. ValueError
-    for tables that reach beyond their section.
+    A program that writes sections it does not know may have stored other weights with them. Raises
+    ValueError for tables that reach beyond their section.
     """
     about = in_file(pages).get(name)
     if about is None:
@@ -166,8 +166,8 @@ def out_edges_in_file(pages: MappedFile) -> dict[str, Any] | None:
 def out_edges_of(pages: MappedFile, whole: CscArrays, num_nodes: int) -> CscArrays | None:
     """The mapped graph by its out-edges; None where the file has none of its edges.
 
-    Whoever writes sections that he does not know may have put another graph beside it. ValueError
-    for arrays that reach beyond their section.
+    A program that writes sections it does not know may have stored another graph with them. Raises
+    ValueError for arrays that reach beyond their section.
     """
     about = out_edges_in_file(pages)
     if about is None:

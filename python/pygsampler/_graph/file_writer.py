@@ -81,7 +81,7 @@ def require_folder(path: str) -> None:
 
 
 def check_file_arrays(arrays: Any) -> dict[str, Array]:
-    """The arrays that a caller wants beside a graph, checked; errors name the one that is wrong."""
+    """Returns a caller's further arrays of a graph's file, checked; errors name the wrong array."""
     if not isinstance(arrays, Mapping):
         raise TypeError(f"arrays: expected a mapping of names to arrays, got {describe(arrays)}")
     found = {}

@@ -52,36 +52,36 @@ def __dir__() -> list[str]:
 class Graph(GraphState):
     """A directed graph: row v of a CSC lists the in-neighbors of node v.
 
-    Created by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``, or by
-    ``open`` from a file. Arrays are taken from anything that speaks DLPack, the buffer protocol or
-    Arrow's PyCapsule interface, or from sequences of int. CSC arrays are used where they lie,
-    without a copy, and checked once: keep their values unchanged while the graph lives.
+    A graph is created by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``,
+    or by ``open`` from a file. Arrays are taken from anything that speaks DLPack, the buffer
+    protocol or Arrow's PyCapsule interface, or from sequences of int. CSC arrays are used without a
+    copy, and checked once: their values must not change while the graph lives.
 
     A graph is homogeneous, or heterogeneous (``is_homogeneous``). A heterogeneous one has a CSC for
     each edge type (source, relation, destination), ids count within a node type, and properties
-    such as ``num_nodes`` and ``edata`` are mappings of types. The order of the types is the one in
-    which they are given; what a row draws depends on its own type alone, so that other types change
-    none of its draws. With one node type and one edge type samples are the same bytes as those of
+    such as ``num_nodes`` and ``edata`` are mappings of types. The order of the types is the order
+    of the arguments; the draws of a row depend only on its own type, so that other types do not
+    change them. With one node type and one edge type samples are byte for byte equal to samples of
     the homogeneous graph.
 
-    One graph may be sampled from many threads at once, and in forked children. Pickling stores
-    the arrays: all of their bytes, except that torch tensors which go to another process through
+    One graph may be sampled from many threads at once, and in forked children. Pickling stores the
+    arrays: all of their bytes, except that torch tensors which go to another process through
     ``torch.multiprocessing`` travel in shared memory. ``close()`` (or leaving a ``with`` block)
-    lets go of the arrays after the batches in flight; later use raises ClosedError.
+    releases the arrays after the batches in flight; later use raises ClosedError.
 
     ``to("cuda")`` copies the graph to a GPU and ``pin()`` lets a GPU read it in page-locked host
     memory; from then on sampling runs there, and batches are there. A forked child cannot use its
-    parent's GPU: there ``to("cpu")`` gives the graph to sample. A graph on a GPU is pickled by
+    parent's GPU: there ``to("cpu")`` returns the graph to sample. A graph on a GPU is pickled by
     its arrays on the host, and goes back to its GPU when it is first used.
 
     A graph carries named arrays of any dtype and shape, a row for each edge (``edata``) or node
-    (``ndata``): those that ``from_csc`` and ``from_coo`` are given, those of other libraries'
-    graphs, and those that ``with_data`` adds. They stay in CPU memory wherever the graph is, used
-    where they lie, and go along into pickles and files.
+    (``ndata``): arguments of ``from_csc`` and ``from_coo``, arrays of other libraries' graphs, and
+    arrays that ``with_data`` adds. They stay in CPU memory wherever the graph is, are used without
+    a copy, and are part of pickles and files.
 
-    ``save`` writes a file that ``Graph.open`` maps into memory, at once whatever its size; further
-    arrays may stand beside the graph in it. An opened graph is pickled by its path, so that all
-    processes share the pages of the file.
+    ``save`` writes a file that ``Graph.open`` maps into memory, at once whatever its size; the file
+    may hold further arrays. An opened graph is pickled by its path, so that all processes share the
+    pages of the file.
     """
 
     __slots__ = ()
@@ -100,10 +100,10 @@ class Graph(GraphState):
         edge_data: Mapping[Any, Any] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
-        """A graph on the arrays of a CSC, without a copy, or of a CSC for each edge type.
+        """Returns a graph on the arrays of a CSC, or of a CSC for each edge type, without a copy.
 
-        Arrays on a CUDA device (all on one; DLPack or ``__cuda_array_interface__``) make a graph
-        there.
+        Arrays on a CUDA device (all on one; DLPack or ``__cuda_array_interface__``) result in a
+        graph there.
 
         Parameters
         ----------
@@ -117,26 +117,27 @@ class Graph(GraphState):
         edge_ids : int32 or int64, shape [E], optional
             The original id of each edge; without them an edge's id is its place in ``indices``.
         num_nodes : int, optional
-            At least R; nodes past the last row have no in-edges. R when not given. For a mapping of
-            edge types a mapping of node types to int: a type that is some edge type's destination
-            need not be there, it has as many nodes as the longest ``indptr`` has rows. Types
-            without edges may be there.
+            At least R; nodes past the last row have no in-edges. R by default. For a mapping of
+            edge types a mapping of node types to int: a type that is the destination of an edge
+            type may be missing, it has as many nodes as the longest ``indptr`` has rows. Types
+            without edges are allowed.
         edge_data : mapping of str to arrays of shape [E, ...], optional
-            What ``edata`` shows, by names of up to 53 bytes: bool, int8 to int64, uint8 to uint64,
-            float16 to float64 or bfloat16, of NumPy, torch or anything that speaks DLPack, the
-            buffer protocol or Arrow. Row i is of the edge whose id is i, so with ``edge_ids`` there
-            may be more than E rows. Used without a copy in CPU memory; a torch tensor on a GPU is
-            copied from there. For a heterogeneous graph a mapping of edge types to such mappings.
+            The arrays of ``edata``, by names of up to 53 bytes: bool, int8 to int64, uint8 to
+            uint64, float16 to float64 or bfloat16, of NumPy, torch or anything that speaks DLPack,
+            the buffer protocol or Arrow. Row i is of the edge whose id is i, so with ``edge_ids``
+            there may be more than E rows. Used without a copy in CPU memory; a torch tensor on a
+            GPU is copied from there. For a heterogeneous graph a mapping of edge types to such
+            mappings.
         node_data : mapping of str to arrays of shape [num_nodes, ...], optional
-            What ``ndata`` shows, a row for each node. For a heterogeneous graph a mapping of node
-            types to such mappings.
+            The arrays of ``ndata``, a row for each node. For a heterogeneous graph a mapping of
+            node types to such mappings.
 
         Raises
         ------
         TypeError, ValueError, IndexError
             For another dtype; another shape, device, row structure or name; an id out of range. For
             types that are no text, or that several edge types have by the name ``src__rel__dst``;
-            for a type whose number of nodes nothing says.
+            for a type whose number of nodes is unknown.
         """
         if isinstance(indptr, Mapping) and indices is None:
             _refuse("from_csc", edge_ids=edge_ids)
@@ -155,7 +156,7 @@ class Graph(GraphState):
         edge_data: Mapping[Any, Any] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
-        """A graph of the edges ``src[i] -> dst[i]``; the id of an edge is its place i.
+        """Returns a graph of the edges ``src[i] -> dst[i]``; the id of an edge is its place i.
 
         The CSC is built by a stable counting sort on all cores, so the arrays are copied and may
         change afterwards.
@@ -163,14 +164,14 @@ class Graph(GraphState):
         Parameters
         ----------
         src, dst : int32 or int64, shape [E]
-            Ids that number the nodes from 0. Of one int32 and one int64 array both become int64.
-            With ``renumber`` also names: lists of str, NumPy's str and object arrays, strings and
-            categories of pandas and Arrow. For a heterogeneous graph ``src`` is a mapping of
-            (str, str, str), the edge types, to (src, dst); all ids are int64 where those of one
-            are.
+            Ids that number the nodes from 0. If one array is int32 and one int64, both become
+            int64. With ``renumber`` also names: lists of str, NumPy's str and object arrays,
+            strings and categories of pandas and Arrow. For a heterogeneous graph ``src`` is a
+            mapping of (str, str, str), the edge types, to (src, dst); all ids are int64 if the ids
+            of one are.
         num_nodes : int, optional
-            Without it the last node is the largest id that occurs: give it where nodes after that
-            have no edges. For a heterogeneous graph a mapping of all node types to int.
+            By default the last node is the largest id that occurs: pass it if later nodes have no
+            edges. For a heterogeneous graph a mapping of all node types to int.
         renumber : bool
             True numbers the nodes from 0 by ascending id or name, for names, and for ids that have
             gaps, such as hashes. ``graph.node_names`` or ``graph.node_ids`` have the old ones, and
@@ -195,13 +196,13 @@ class Graph(GraphState):
 
     @classmethod
     def from_dgl(cls, g: Any) -> Graph:
-        """The CPU graph ``g`` of DGL 1.1 or later, by its own CSCs, without a copy.
+        """Returns the CPU graph ``g`` of DGL 1.1 or later, on its own CSCs, without a copy.
 
         Ids have ``g.idtype`` and edges keep DGL's ids. DGL builds a CSC first when ``g`` has none.
-        Changing ``g`` later does not change this graph. Of a ``g`` with several node or edge types
-        the graph is heterogeneous.
+        Changing ``g`` later does not change this graph. The graph is heterogeneous if ``g`` has
+        several node or edge types.
 
-        ``edata`` and ``ndata`` are those of ``g``, without a copy (a subgraph of DGL's selects its
+        ``edata`` and ``ndata`` are the data of ``g``, without a copy (a subgraph of DGL selects its
         rows when they are first read), but for ids of another graph (``dgl.NID``, ``dgl.EID``).
         """
         converters.check_dgl(g)
@@ -217,22 +218,23 @@ class Graph(GraphState):
         edge_attrs: Iterable[str] | None = None,
         node_attrs: Iterable[str] | None = None,
     ) -> Graph:
-        """The graph ``g`` of NetworkX, with or without directions, simple or with parallel edges.
+        """Returns the graph ``g`` of NetworkX, directed or not, simple or with parallel edges.
 
         Nodes that are the integers 0 to n - 1 keep their ids, in whatever order they were added.
         Others are numbered in ``g``'s order: ``node_ids`` has integers, ``node_names`` str, and
         ``index_of`` finds both.
 
-        The id of an edge is its place in ``g.edges``, or the attribute "edge_id" of a graph that
-        ``to_networkx`` made. Without directions the edges of E that are no self loops are also, in
-        their order, the edges from E on, backwards; ``reverse_edge_ids`` says which is whose.
+        The id of an edge is its place in ``g.edges``, or the attribute "edge_id" of a result of
+        ``to_networkx``. For an undirected graph of E edges, the edges that are no self loops are
+        added once more, reversed and in their order, as the edges from E on; ``reverse_edge_ids``
+        has the pairs.
 
         Parameters
         ----------
         edge_attrs : iterable of str, optional
             Attributes that all edges have, numbers, rows of numbers or dates: ``edata`` has them by
-            edge id. Without it that is "weight", if all edges have it and it is a number: int64
-            where all are ints, else float64.
+            edge id. By default "weight", if all edges have it and it is a number: int64 where all
+            are ints, else float64.
         node_attrs : iterable of str, optional
             Attributes that all nodes have, for ``ndata``.
 
@@ -249,18 +251,18 @@ class Graph(GraphState):
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
-        """The graph of a ``torch_geometric.data.Data`` or ``HeteroData``.
+        """Returns the graph of a ``torch_geometric.data.Data`` or ``HeteroData``.
 
-        From ``data.adj_t`` (a SparseTensor or a torch sparse CSR tensor) without a copy, the id
-        of an edge being its place there; else from ``data.edge_index`` (row 0 sources, row 1
-        targets), the id of an edge being its column.
+        The graph uses ``data.adj_t`` (a SparseTensor or a torch sparse CSR tensor) without a copy,
+        where the id of an edge is its place; else ``data.edge_index`` (row 0 sources, row 1
+        targets), where the id of an edge is its column.
 
-        What ``data.is_node_attr`` and ``is_edge_attr`` call so is in ``ndata`` and ``edata`` by the
-        same name, where it is a plain tensor of a dtype that ``from_csc`` takes: without a copy,
-        and without "batch", "ptr" and "edge_label". With an ``adj_t``, attributes of edges may
-        be in the order of an ``edge_index``, so that only its own values are taken: as
-        "edge_weight", where PyG's ``ToSparseTensor`` had them from, or "edge_attr" if they are
-        rows.
+        ``ndata`` and ``edata`` have the attributes for which ``data.is_node_attr`` and
+        ``is_edge_attr`` are True, by the same name, if they are plain tensors of a dtype that
+        ``from_csc`` takes: without a copy, and without "batch", "ptr" and "edge_label". With an
+        ``adj_t``, attributes of edges may be in the order of an ``edge_index``, so that only its
+        own values are taken: as "edge_weight", where PyG's ``ToSparseTensor`` had them from, or
+        "edge_attr" if they are rows.
 
         The graph of a ``HeteroData`` is heterogeneous, with types in the order of
         ``data.metadata()``; tensors with a row for each edge, or for each node, are ``edata`` and
@@ -283,10 +285,10 @@ class Graph(GraphState):
         num_nodes: Mapping[str, int] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
-        """The graph whose adjacency is the sparse matrix ``m``: an entry [src, dst] is an edge.
+        """Returns the graph with the sparse adjacency matrix ``m``: entry [src, dst] is an edge.
 
-        Column v of a CSC matrix lists the in-neighbors of v, so that form is used without a
-        copy; others are converted. The id of an edge is the place of its entry in ``m.data`` (in
+        Column v of a CSC matrix lists the in-neighbors of v, so that format is used without a copy;
+        other formats are converted. The id of an edge is the place of its entry in ``m.data`` (in
         ``m.tocoo().data`` for formats other than CSC, CSR and COO). Stored zeros and repeated
         entries are edges too. ``edata["weight"]`` is ``m.data``, without a copy, unless it is
         complex or of objects.
@@ -302,15 +304,15 @@ class Graph(GraphState):
             are the nodes 0 to R - 1, columns the nodes R to R + C - 1. A mapping keeps the two
             apart.
         num_nodes : mapping of str to int, optional
-            Of a heterogeneous graph types without edges, and how many nodes they have.
+            For a heterogeneous graph, types without edges and their numbers of nodes.
         node_data : mapping of str to arrays of shape [num_nodes, ...], optional
             As for ``from_csc``.
 
         Raises
         ------
         TypeError, ValueError
-            For anything else, and for a matrix that is not square without ``bipartite``, or of
-            another shape than the others say.
+            For other arguments, for a matrix that is not square without ``bipartite``, and for
+            matrices whose shapes contradict each other.
         """
         both = boolean(bipartite, "bipartite")
         # A matrix by its keys is a mapping, too.
@@ -414,22 +416,22 @@ class Graph(GraphState):
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
-        """The graph in a file that ``save`` or ``pygsampler convert`` wrote, mapped into memory.
+        """Maps the graph in a file that ``save`` or ``pygsampler convert`` wrote into memory.
 
         Header and sizes are checked, and nothing else is read before it is used, so that a file of
-        any size opens at once; the pages that were read are shared by all processes. Of a
+        any size opens at once; the pages that were read are shared by all processes. For a
         heterogeneous graph the ids of a relation whose source type has fewer nodes than its
-        destination type are read at once, to compare them with that number. What changes
-        under the file's name later does not change this graph, but the file itself must not be
-        written to or made shorter. docs/developer/file-format.md says what is trusted.
+        destination type are read at once, to compare them with that number. A new file under the
+        same name does not change this graph, but the file itself must not be written to or
+        truncated. docs/developer/file-format.md says what is trusted.
 
         Parameters
         ----------
         path : str or os.PathLike
         verify : bool
-            Read all of the file and compare its checksums: for one that may be damaged.
+            Read all of the file and compare its checksums: for a file that may be damaged.
         progress : bool or callable
-            As for ``save``, while that goes on.
+            See ``save``: the progress of that comparison.
 
         Raises
         ------
@@ -542,22 +544,22 @@ class Graph(GraphState):
         path : str or os.PathLike
             A link is followed. An existing file is replaced.
         arrays : mapping of str to arrays, optional
-            What stands beside the graph in the file, by names of up to 63 bytes: any shape of
-            bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16, of NumPy, torch
-            or anything that speaks DLPack, the buffer protocol or Arrow. Those of the graph itself
-            (``graph.file_arrays``) when not given; ``{}`` means none. None for a heterogeneous
-            graph, as ``tables`` and ``out_edges``.
+            Further arrays of the file, by names of up to 63 bytes: any shape of bool, int8 to
+            int64, uint8 to uint64, float16 to float64 or bfloat16, of NumPy, torch or anything that
+            speaks DLPack, the buffer protocol or Arrow. By default the arrays of the graph itself
+            (``graph.file_arrays``); ``{}`` means none. Not for a heterogeneous graph, like
+            ``tables`` and ``out_edges``.
         tables : iterable of str, optional
             Names of edge arrays whose tables are written too, so that a graph opened from the file
-            samples by ``prob=`` of that name at once, with the same samples: 16 bytes an edge, and
-            where there are weights of 0 up to 16 more, and 8 a node. They are made now if this
-            graph has none yet. Those of the file that the graph was opened from when not given;
+            samples by ``prob=`` of that name at once, with the same samples: 16 bytes per edge, and
+            where there are weights of 0 up to 16 more, and 8 per node. They are built now if this
+            graph has none yet. By default the tables of the file that the graph was opened from;
             ``[]`` means none.
         out_edges : bool, optional
-            Whether the graph by its out-edges is written too, so that one opened from the file
-            walks along them at once: 8 bytes a node, and an id of a node and one of an edge
-            for each edge. It is made now if this graph has none yet. Where the file that the graph
-            was opened from has it, when not given.
+            True if the graph by its out-edges is written too, so that a graph opened from the file
+            walks along them at once: 8 bytes per node, and a node id and an edge id per edge. It is
+            built now if this graph has none yet. By default it is written if the file that the
+            graph was opened from has it.
         progress : bool or callable
             True shows a tqdm bar when it takes more than two seconds; a function is called with
             the bytes done and in all.
@@ -567,11 +569,11 @@ class Graph(GraphState):
         OSError
             Where the disk is full (with the bytes that the file needs) or does not allow it.
         TypeError, ValueError
-            For arrays that are none, names that are taken or too long, and a path of a folder;
-            for ``tables`` that are no names of edge arrays, or of an array that holds no weights;
-            for ``out_edges`` that is no bool. Of a heterogeneous graph for types and names of
-            arrays that the format has no room for: 4096 arrays in all, whose names have up to 63
-            bytes, the type's place among them.
+            For objects that are no arrays, names that are in use or too long, and a path of a
+            folder; for ``tables`` that are no names of edge arrays, or of an array that holds no
+            weights; for ``out_edges`` that is no bool. For a heterogeneous graph also for types and
+            names of arrays that the format has no room for: 4096 arrays in all, whose names have up
+            to 63 bytes, the type's place among them.
         """
         self._relations()
         host = self._on_cpu()
@@ -592,11 +594,11 @@ class Graph(GraphState):
         graph_file.save(relation, path, arrays, drawn, by_out_edges, progress)
 
     def to(self, device: Any) -> Graph:
-        """This graph on another device: "cpu", "cuda", "cuda:1", an index or a torch.device.
+        """Returns this graph on ``device``: "cpu", "cuda", "cuda:1", an index or a torch.device.
 
-        On the device that it is on already it is the graph itself. A graph on a GPU keeps the one
-        on the CPU that it was made from, and gives it back. "cuda" is torch's current device where
-        torch uses CUDA, else the first.
+        On its own device it is the graph itself. A graph on a GPU holds the CPU graph that it was
+        copied from, and returns that for "cpu". "cuda" is torch's current device where torch uses
+        CUDA, else the first.
 
         Raises
         ------
@@ -656,22 +658,22 @@ class Graph(GraphState):
         return self._with({kind: relation._on_cpu() for kind, relation in relations})
 
     def share(self, devices: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
-        """This graph in the memory of several GPUs, each of which samples all of it.
+        """Returns this graph in the memory of several GPUs, each of which samples all of it.
 
         The arrays of edges are cut into contiguous ranges of rows of as many edges, one for each
-        GPU, which reads those of the others over NVLink, or PCIe where there is none. Where rows
-        begin, 4 or 8 bytes a node, each GPU has itself. Batches are those of the whole graph on
-        one GPU, byte for byte. Other processes: ``pygsampler.distributed.share``.
+        GPU, which reads the ranges of the others over NVLink, or PCIe where there is none. Each GPU
+        has its own copy of the row offsets, 4 or 8 bytes per node. Batches are byte for byte equal
+        to batches of the whole graph on one GPU. Other processes: ``pygsampler.distributed.share``.
 
-        Tables of weights, out-edges for walks and whatever else is made of the graph later are
+        Tables of weights, out-edges for walks and other arrays computed from the graph later are
         laid out in the same way when they are first used.
 
         Parameters
         ----------
         devices : iterable of devices
-            Two or more, as ``to`` takes them. One that is named twice has two parts.
+            Two or more, as ``to`` takes them. A device that is named twice has two parts.
         replicate : float
-            The share of the edges of which each GPU has a copy, 0 to 1: those that batches read
+            The share of the edges of which each GPU has a copy, 0 to 1: the edges that batches read
             most, by the degrees of their rows, in units of 2 MiB or more.
 
         Returns
@@ -717,17 +719,17 @@ class Graph(GraphState):
     def to_networkx(
         self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
     ) -> Any:
-        """The graph as a ``networkx.MultiDiGraph``, whose nodes are labels.
+        """Returns the graph as a ``networkx.MultiDiGraph``, whose nodes are labels.
 
-        Nodes are called by their ``node_names`` or ``node_ids``, or else by their ids. Edges have
-        their id as "edge_id", by which ``from_networkx`` numbers them again, and the values of
-        arrays: numbers, or lists. Of a heterogeneous graph nodes are (type, label) and have
-        "node_type", and edges have "edge_type".
+        Labels are ``node_names`` or ``node_ids``, or else ids. Edges have their id as "edge_id", by
+        which ``from_networkx`` numbers them again, and the values of arrays: numbers, or lists. For
+        a heterogeneous graph nodes are (type, label) and have "node_type", and edges have
+        "edge_type".
 
         Parameters
         ----------
         edge_data, node_data : iterable of str, optional
-            The names of the arrays to take along; all when not given, as for a heterogeneous graph.
+            The names of the arrays to copy; by default all, as for a heterogeneous graph.
 
         Raises
         ------
@@ -743,12 +745,12 @@ class Graph(GraphState):
         return networkx_conversion.hetero_to_networkx(*about)
 
     def to_scipy(self, *, weight: str | None = None) -> Any:
-        """The graph as a sparse array of SciPy, shape [num_nodes, num_nodes].
+        """Returns the graph as a sparse array of SciPy, shape [num_nodes, num_nodes].
 
-        An entry [src, dst] is an edge; parallel edges are entries of their own. It is a
-        ``csc_array`` on the graph's memory where an edge's id is its place (``edge_ids`` is None),
-        else a ``coo_array`` by edge id: ``from_scipy`` gives the same graph. Of a heterogeneous
-        graph there is an array [sources, destinations] for each edge type.
+        An entry [src, dst] is an edge; parallel edges are separate entries. It is a ``csc_array``
+        on the graph's memory where an edge's id is its place (``edge_ids`` is None), else a
+        ``coo_array`` by edge id: ``from_scipy`` gives the same graph. For a heterogeneous graph
+        there is an array [sources, destinations] for each edge type.
 
         Parameters
         ----------
@@ -777,10 +779,10 @@ class Graph(GraphState):
     def to_dgl(
         self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
     ) -> Any:
-        """The graph as a ``dgl.DGLGraph`` on the CPU, by its CSC, with the ids of its edges.
+        """Returns the graph as a ``dgl.DGLGraph`` on the CPU, with its CSC and its edge ids.
 
         Arrays of edges and nodes become ``edata`` and ``ndata``; they share their memory with this
-        graph's. Of a heterogeneous graph it is a heterograph with all arrays; DGL puts types into
+        graph's. A heterogeneous graph becomes a heterograph with all arrays; DGL puts types into
         the order of their names.
 
         Parameters
@@ -803,10 +805,10 @@ class Graph(GraphState):
     def to_pyg(
         self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
     ) -> Any:
-        """The graph as a ``torch_geometric.data.Data`` on the CPU.
+        """Returns the graph as a ``torch_geometric.data.Data`` on the CPU.
 
         Column i of ``edge_index`` is the edge with id i. Arrays of edges and nodes become
-        attributes, which share their memory with this graph's. Of a heterogeneous graph it is a
+        attributes, which share their memory with this graph's. A heterogeneous graph becomes a
         ``HeteroData`` with all arrays.
 
         Parameters
@@ -830,20 +832,20 @@ class Graph(GraphState):
     def to_homogeneous(
         self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()
     ) -> Graph:
-        """The graph of all nodes and edges without their types, as DGL and PyG have it.
+        """Returns the graph of all nodes and edges without their types, as DGL and PyG have it.
 
-        Nodes are those of the first type, then those of the second, and so on; so are the ids
-        of edges. ``ndata["_TYPE"]`` and ``edata["_TYPE"]`` say the place of each one's type among
-        ``node_types`` and ``edge_types`` (int32), ``"_ID"`` its id within that (int64). Each call
-        computes it anew; all arrays are copies. A homogeneous graph is returned as it is.
+        Nodes of the first type come first, then nodes of the second, and so on; edges are numbered
+        in the same way. ``ndata["_TYPE"]`` and ``edata["_TYPE"]`` have the position of its type in
+        ``node_types`` and ``edge_types`` (int32), ``"_ID"`` its id within the type (int64). Each
+        call computes it anew; all arrays are copies. A homogeneous graph is returned as it is.
 
-        What takes no types can be had of it: walks along metapaths are
+        Functions for homogeneous graphs take the result: walks along metapaths are
         ``RandomWalk(length, metapath=[1, 0], edge_types="_TYPE")``.
 
         Parameters
         ----------
         edge_data, node_data : iterable of str
-            Names of arrays that all types have, which are put behind one another. That needs NumPy.
+            Names of arrays that all types have, which are concatenated. Concatenation needs NumPy.
 
         Raises
         ------
@@ -942,7 +944,7 @@ def is_heterogeneous(value: Any) -> TypeGuard[Graph]:
 
 
 def _refuse(where: str, **arguments: Any) -> None:
-    """ValueError for an argument that a heterogeneous graph does not take."""
+    """Raises ValueError for an argument that a heterogeneous graph does not take."""
     for name, value in arguments.items():
         if value is not None:
             raise ValueError(

@@ -181,8 +181,8 @@ class GraphState:
         """The arrays of edges by name, read-only; in CPU memory, of any dtype.
 
         Row i is of the edge whose id is i, as ``edge_ids`` of samples say: shape [num_edges, ...],
-        or with more rows where the graph has ``edge_ids`` of the caller's. Of a heterogeneous graph
-        they are by edge type, which its relation names if no other has it:
+        or with more rows if the graph was created with ``edge_ids``. For a heterogeneous graph they
+        are by edge type, whose relation is enough if no other type has it:
         ``graph.edata["writes"]["w"]``.
         """
         return self._by_edge_type(attrgetter("edata"))
@@ -191,7 +191,7 @@ class GraphState:
     def ndata(self) -> PerNodeType:
         """The arrays of nodes by name, read-only; in CPU memory, of any dtype.
 
-        Row v is of node v: shape [num_nodes, ...]. Of a heterogeneous graph they are by node type.
+        Row v is of node v: shape [num_nodes, ...]. For a heterogeneous graph they are by node type.
         """
         self._relations()
         if self._relation is not None:
@@ -202,9 +202,9 @@ class GraphState:
     def file_arrays(self) -> Mapping[str, Any]:
         """The further arrays in the graph's file, by name, in any dtype and shape; read-only.
 
-        ``"node_ids"`` (int64, [num_nodes]) are the ids that nodes had where they came from, and
+        ``"node_ids"`` (int64, [num_nodes]) are the ids that nodes had in their source, and
         ``"node_names.offsets"`` (int64, [num_nodes + 1]) with ``"node_names.bytes"`` (uint8) their
-        names in UTF-8. Of a heterogeneous graph they are by node type.
+        names in UTF-8. For a heterogeneous graph they are by node type.
         """
         self._relations()
         if self._relation is not None:
@@ -255,19 +255,20 @@ class GraphState:
         return {kind: arrays[IDS] for kind, arrays in self.ndata.items() if IDS in arrays}
 
     def index_of(self, labels: Any) -> Any:
-        """The ids of nodes by the names or ids that they had before they were numbered.
+        """Returns the ids of nodes by the names or ids that they had before they were numbered.
 
         Parameters
         ----------
         labels : sequence of str, or of int
-            As ``node_names`` or ``node_ids`` have them; UUIDs and dates stand for their text. One
-            alone gives an int. Of a heterogeneous graph a mapping of node types to such sequences.
+            Values of ``node_names`` or ``node_ids``; UUIDs and dates are converted to text. For a
+            single label the result is an int. For a heterogeneous graph a mapping of node types to
+            such sequences.
 
         Returns
         -------
         Array
-            Ids in the graph's dtype, as every sampler and loader takes them; needs NumPy. Of a
-            heterogeneous graph a dict of node types to them.
+            Ids in the graph's dtype, as every sampler and loader takes them; needs NumPy. For a
+            heterogeneous graph a dict of node types to such arrays.
 
         Raises
         ------
@@ -351,15 +352,15 @@ class GraphState:
     ) -> Array:
         """Returns for each edge, by its id, the id of its reverse: int64, shape [num_edges], CPU.
 
-        A self loop is its own reverse. In a graph of edges without directions
-        (``from_networkx``, ``datasets.read(..., undirected=True)``), and in any whose edges stand
-        once more, backwards and in their order, behind the others, the two copies belong together;
-        else the i-th edge from u to v by id belongs to the i-th edge from v to u. It is computed
-        anew by each call. Needs NumPy.
+        A self loop is its own reverse. In an undirected graph (``from_networkx``,
+        ``datasets.read(..., undirected=True)``), and in any graph whose edges are repeated at the
+        end, reversed and in their order, the two copies belong together; else the i-th edge from u
+        to v by id belongs to the i-th edge from v to u. It is computed anew by each call. Needs
+        NumPy.
 
-        Where the edges of ``reverse_type`` stand in the order of those of ``edge_type``, as PyG's
-        ``ToUndirected`` and DGL's ``AddReverse`` write them, an edge belongs to the edge of its own
-        id.
+        If the edges of ``reverse_type`` are in the order of the edges of ``edge_type``, as PyG's
+        ``ToUndirected`` and DGL's ``AddReverse`` write them, an edge belongs to the edge with the
+        same id.
 
         Parameters
         ----------

@@ -57,8 +57,8 @@ class OfferedArray(NamedTuple):
 class NamedArrays(Mapping[str, Array]):
     """Arrays by name, read-only.
 
-    What other libraries hold is taken when it is first asked for, and taken anew where torch has
-    moved it meanwhile.
+    Arrays of other libraries are read when they are first used, and read anew if torch has moved
+    them meanwhile.
     """
 
     __slots__ = ("_kinds", "_rows", "_stored", "_taken", "_values")
@@ -109,7 +109,7 @@ class NamedArrays(Mapping[str, Array]):
         return f"{{{', '.join(f'{name!r}: {self._shown(name)}' for name in self)}}}"
 
     def _shown(self, name: str) -> str:
-        """Dtype and shape of an array, or that it is made when it is first asked for."""
+        """Dtype and shape of an array, or a note that it is computed at its first use."""
         value = self._taken.get(name, self._values[name])
         shape = getattr(value, "shape", None)
         if shape is None:
@@ -187,9 +187,9 @@ def offered(offers: Mapping[str, OfferedArray], rows: RowCount) -> NamedArrays:
 
 
 def arrays_from_file(beside: dict[str, Array], rows: RowCount, pages: MappedFile) -> NamedArrays:
-    """Takes those of a kind out of what stands beside a graph in its file.
+    """Returns the arrays of one kind among the further arrays of a graph's file.
 
-    ValueError for a section without a name, or with another number of rows.
+    Raises ValueError for a section without a name, or with another number of rows.
     """
     prefix, found = f"{rows.kind}.", {}
     for section in [name for name in beside if name.startswith(prefix)]:

@@ -18,7 +18,7 @@ _LISTED = 5
 
 
 class NodeNames(Sequence[str]):
-    """The names of nodes by id, read-only; they lie in UTF-8 beside the graph, or in its file.
+    """The names of nodes by id, read-only, stored as UTF-8 in memory or in the graph's file.
 
     An id gives the name of one node, a slice or an array of ids (of a batch, a NumPy array, ...)
     gives a list of names. ``tolist()`` has them all.
@@ -89,7 +89,7 @@ class NodeNames(Sequence[str]):
 
 
 def names_of(arrays: Mapping[str, Array]) -> NodeNames | None:
-    """The names among the arrays beside a graph; None where it has none."""
+    """The names of nodes in the further arrays of a graph; None where it has none."""
     if interning.OFFSETS not in arrays:
         return None
     return NodeNames(arrays[interning.OFFSETS], arrays[interning.BYTES])
@@ -148,7 +148,7 @@ class Lookup:
 
 
 def label_arrays(labels: Mapping[str, Any]) -> Mapping[str, Array]:
-    """Labels, as ``Interned.arrays`` has them, as the arrays beside a graph."""
+    """Converts labels, as ``Interned.arrays`` has them, to further arrays of a graph."""
     return MappingProxyType({name: as_array(value, name) for name, value in labels.items()})
 
 

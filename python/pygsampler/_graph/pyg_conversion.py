@@ -1,4 +1,4 @@
-"""Data and HeteroData of PyG; imports PyG when the first is made."""
+"""Conversion of PyG's Data and HeteroData; imports PyG at the first conversion."""
 
 from __future__ import annotations
 

@@ -166,8 +166,8 @@ class RelationGroup(EngineHandle):
     def _drawn_by(self, kind: str, name: str) -> RelationGroup:
         """Returns the relations that sampling reads by ``"prob"`` or ``"mask"``, an array's name.
 
-        Of each type that has an edge array of that name they have the edges with weights, of the
-        others all. The result is cached.
+        A type that has an edge array of that name contributes the edges with weights, another type
+        all of its edges. The result is cached.
         """
         found = self._derived.get((kind, name))
         if found is not None:

@@ -31,7 +31,7 @@ _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
 class ParentRelation(NamedTuple):
-    """The graph that a derived graph came from: another form of it, or some of its edges.
+    """The graph that another graph was derived from, by another layout or fewer edges.
 
     The derived graph has a reference to this.
     """
@@ -57,8 +57,8 @@ class Placement(Protocol):
 class RelationState(EngineHandle):
     """The arrays of a graph and the engine's handle for them.
 
-    The handle is made when it is first needed, and anew in a forked child, whose engine is another
-    one, and where torch has moved an array.
+    The handle is created when it is first needed, and created anew in a forked child, which has
+    another engine, and after torch has moved an array.
     """
 
     _close_function: ClassVar[str] = "GraphClose"
@@ -201,7 +201,7 @@ class RelationState(EngineHandle):
         return parts
 
     def _handle(self) -> int:
-        """The handle in this process's engine, made anew after a fork."""
+        """The handle in this process's engine, created anew after a fork."""
         number = self._current()
         if number and self._parts is not None and not self._moved():
             return number

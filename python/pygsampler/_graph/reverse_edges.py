@@ -53,11 +53,12 @@ def check_ids(graph: RelationState, where: str) -> NDArray[Any] | None:
 
 
 def reverse_edge_ids(graph: RelationState, other: RelationState, names: tuple[str, str]) -> Array:
-    """For each edge of ``graph`` by id, the id of its reverse among the edges of ``other``, int64.
+    """Returns for each edge of ``graph``, by id, the id of its reverse in ``other``, int64.
 
-    Where both are one graph a self loop is its own reverse. Edges that stand in ``other`` in their
-    order, or in a second half of the graph in the order of the first half's, belong together; else
-    the i-th edge from u to v belongs to the i-th from v to u. ValueError for an edge without one.
+    If both are one graph, a self loop is its own reverse. Edges that have the same order in
+    ``other``, or in the second half of the graph the order of the first half, belong together; else
+    the i-th edge from u to v belongs to the i-th from v to u. Raises ValueError for an edge without
+    a reverse.
     """
     import numpy as np
 

@@ -88,7 +88,7 @@ def relation_name(edge_type: Any) -> str:
 
 
 def type_salt(name: str) -> int:
-    """By what the random numbers of types differ."""
+    """The number by which the random numbers of types differ."""
     return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
 
 

@@ -75,11 +75,11 @@ def layout(
     replicate: float,
     heat: EdgeAccessCounts | None,
 ) -> list[ArrayPiece]:
-    """An array of so many bytes, elements or rows of ``width``, cut for ``places`` devices.
+    """Cuts an array of ``nbytes``, with rows of ``width`` bytes, for ``places`` devices.
 
-    That share of it which is read most is everyone's, and the rest is dealt out in contiguous
-    ranges of one size. Without ``heat`` what is read most is at the front. Sizes are multiples of
-    the granularity; the last piece may reach beyond the array.
+    Each device has a copy of the share that is read most, and the rest is divided into contiguous
+    ranges of one size. Without ``heat`` the front is taken as read most. Sizes are multiples of the
+    granularity; the last piece may reach beyond the array.
     """
     unit = granularity
     if replicate > 0:
@@ -214,7 +214,7 @@ class LocalDeviceGroup:
 
 
 def require_reach(indices: Sequence[int]) -> None:
-    """CudaError where a device cannot read the memory of another."""
+    """Raises CudaError where a device cannot read the memory of another."""
     for device in sorted(set(indices)):
         for peer in sorted(set(indices)):
             if not library.call("SharedReach", device, peer):

@@ -199,7 +199,7 @@ def _countable(column: Any, where: str) -> Any:
 
 @contextmanager
 def _errors_of_type(kind: Any, where: str) -> Iterator[None]:
-    """TypeError where Arrow does not compare values of a type."""
+    """Raises TypeError where Arrow does not compare values of a type."""
     import pyarrow as pa
 
     try:

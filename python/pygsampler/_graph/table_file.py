@@ -107,7 +107,8 @@ def write_table_graph(
 def _temporary_folder(path: str) -> Iterator[str]:
     """A temporary folder in the folder of a file; folders of killed processes are removed.
 
-    It is locked meanwhile. Where the system does not lock folders, those of killed processes stay.
+    It is locked meanwhile. If the system does not lock folders, the folders of killed processes
+    stay.
     """
     folder, name = os.path.split(os.path.realpath(path))
     start = f".{os.fsdecode(os.fsencode(name)[:200])}."

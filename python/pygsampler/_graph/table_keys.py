@@ -86,7 +86,7 @@ def refuse_missing_key(place: int, where: str) -> NoReturn:
 
 
 def check_comparable(keys: Any, where: str) -> None:
-    """TypeError for keys of a type that Arrow does not compare."""
+    """Raises TypeError for keys of a type that Arrow does not compare."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,7 +97,7 @@ def check_comparable(keys: Any, where: str) -> None:
 
 
 def refuse_repeated_keys(key: Any, places: Sequence[int], repetitions: int, where: str) -> NoReturn:
-    """ValueError for a key, an Arrow scalar, that two rows have, and for the number of others."""
+    """Raises ValueError for a repeated key, an Arrow scalar, with the number of others."""
     raise ValueError(
         f"{where}: expected different keys, got {_shown(key)} in rows {places[0]} and "
         f"{places[1]}, and {repetitions} repetitions in all"

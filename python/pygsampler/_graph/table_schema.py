@@ -66,7 +66,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_names(root: Any) -> None:
-    """ValueError for a mapping in a tree of YAML's nodes that has a name twice."""
+    """Raises ValueError for a mapping in a tree of YAML's nodes that has a name twice."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()

@@ -63,8 +63,8 @@ class TimeSortedRelation:
 class TimeSortedBySource:
     """A graph's rows in the order of the times that nodes of another type have.
 
-    The graph may be a relation of several graphs with types, so those own them: each stays as long
-    as somebody samples by it, and whoever asks meanwhile for the same gets it.
+    The graph may be a relation of several heterogeneous graphs, so these own the sorted rows: they
+    live as long as a sampler uses them, and later requests for the same rows share them.
     """
 
     __slots__ = ("_known",)
@@ -103,7 +103,7 @@ class TimeSortedBySource:
 
 
 class TimeSortedGraph:
-    """The same of each relation of a graph with types, None where its edges have no times.
+    """Sorted rows of each relation of a heterogeneous graph; None where its edges have no times.
 
     ``graph`` has the sorted rows of all.
     """

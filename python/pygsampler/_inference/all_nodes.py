@@ -43,14 +43,14 @@ def inference(
     ----------
     model : torch.nn.Module, function or list
         A model of PyG: one of ``torch_geometric.nn.models``, or any module whose forward takes
-        ``(x, edge_index)``, also by ``to_hetero`` or with ``HeteroConv``. Or a layer
-        ``f(block, x)`` of your own, or a list of layers, one after the other: functions and
-        modules ``f(block, x)`` or ``f(block, x_src, x_dst)``, PyG's layers, and functions ``f(x)``
-        that work row by row, such as ``torch.relu``. In ``f(block, x)`` the destinations' rows
-        are ``x[:block.num_dst_nodes]``; in ``f(block, x_src, x_dst)`` they are ``x_dst``, and
-        ``x_src`` may have rows of all nodes. For a heterogeneous graph layers ``f(blocks, x)`` take
-        and return mappings, of edge types to blocks and of node types to rows, as they do in
-        training, and functions ``f(x)`` take the latter.
+        ``(x, edge_index)``, also by ``to_hetero`` or with ``HeteroConv``. Or a custom layer
+        ``f(block, x)``, or a list of layers, one after the other: functions and modules ``f(block,
+        x)`` or ``f(block, x_src, x_dst)``, PyG's layers, and functions ``f(x)`` that work row by
+        row, such as ``torch.relu``. In ``f(block, x)`` the destinations' rows are
+        ``x[:block.num_dst_nodes]``; in ``f(block, x_src, x_dst)`` they are ``x_dst``, and ``x_src``
+        may have rows of all nodes. For a heterogeneous graph layers ``f(blocks, x)`` take and
+        return mappings, of edge types to blocks and of node types to rows, as they do in training,
+        and functions ``f(x)`` take the latter.
     graph : Graph
         On the CPU, mapped from a file, or on a GPU.
     features : tensor, array, Features or path, or mapping of node types to these
@@ -78,8 +78,8 @@ def inference(
         is called with the same folder, and gives the same bytes. Not for layers ``f(blocks, x)``.
     group : bool or torch.distributed.ProcessGroup, optional
         Processes that share the nodes, True for all: each calls this with the same arguments,
-        computes the rows of a range of nodes in each layer, gets those of the others, and returns
-        all. ``out`` and ``resume`` of each process are files of its own. Not for layers
+        computes the rows of a range of nodes in each layer, gets the rows of the others, and
+        returns all. Each process has separate files ``out`` and ``resume``. Not for layers
         ``f(blocks, x)``.
     progress : bool or function
         True shows a bar of tqdm when the run takes more than two seconds; a function is called
@@ -88,8 +88,8 @@ def inference(
     Returns
     -------
     torch.Tensor, or out
-        Shape [num_nodes, ...], on the device of the features. Of a heterogeneous graph what the
-        model returns: a dict of node types.
+        Shape [num_nodes, ...], on the device of the features. For a heterogeneous graph a dict of
+        node types, the model's result.
 
     Raises
     ------
@@ -97,9 +97,9 @@ def inference(
         For arguments of another kind or shape, before any layer runs; for a ``resume`` folder of
         another model, graph or features.
     RuntimeError
-        Where another process of the group failed, with its error.
+        If another process of the group failed, with its error.
     OSError
-        Where a file has no room on its disk.
+        If a file has no room on its disk.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def modules_of(layers: Any) -> Iterator[torch.nn.Module]:
 
 
 def check_by_row(layer: Any) -> None:
-    """ValueError for a norm whose result for a node depends on other nodes in evaluation."""
+    """Raises ValueError for a norm whose result for a node depends on other nodes in evaluation."""
     for module in modules_of([layer]):
         for each in module.modules():
             if isinstance(each, _RUNNING) and each.running_mean is None:
@@ -115,7 +115,7 @@ class RowLayer:
     """Functions that work row by row: activations, linear layers, norms in evaluation."""
 
     def __init__(self, functions: list[Callable[[Any], Any]], copies: bool = False) -> None:
-        """With ``copies`` functions may overwrite their rows, which are the caller's."""
+        """Copies the rows with ``copies``, since functions may overwrite rows of the caller."""
         self.functions, self.copies = functions, copies
         self.name = ", ".join(map(layer_name, functions))
 

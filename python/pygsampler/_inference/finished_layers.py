@@ -78,7 +78,7 @@ class FinishedLayers:
         return len(self._manifest["layers"])
 
     def keep(self, count: int) -> None:
-        """Forgets all layers but the first, so many."""
+        """Forgets all layers but a number of the first."""
         del self._manifest["layers"][count:]
 
     def load(self, number: int, name: str) -> Tensor | None:

@@ -73,7 +73,7 @@ class Layer(Protocol):
 
 
 def _check_rows(layer: str, result: Any, count: int) -> None:
-    """TypeError or ValueError for a layer's result that is no row for each of so many nodes."""
+    """Raises TypeError or ValueError unless a layer's result has a row for each node."""
     if not isinstance(result, torch.Tensor):
         raise TypeError(f"{layer}: expected a tensor from the layer, got {describe(result)}")
     if result.shape[:1] != (count,):

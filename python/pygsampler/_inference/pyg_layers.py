@@ -49,7 +49,7 @@ class ConvLayer:
         functions: list[Callable[[Any], Any]] | None = None,
         pair: bool = False,
     ) -> None:
-        """With ``pair`` the rows of destinations are other rows than those of sources."""
+        """Passes separate rows of sources and destinations with ``pair``."""
         self.name, self.module, self.forward = name, module, forward
         self.extras, self.functions, self.pair = extras, functions or [], pair
         self._fused: FusedLayer | None = None

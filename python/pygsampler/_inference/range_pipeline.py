@@ -40,9 +40,9 @@ class RangeInputs(NamedTuple):
 class RangePipeline:
     """The inputs and results of a layer's ranges, in their order.
 
-    With streams of their own, reads of the next range and writes of the last one take place while
-    the GPU computes a range in torch's current stream. Which range is computed when, and from which
-    rows, is the same without.
+    With separate streams, reads of the next range and writes of the last range take place while the
+    GPU computes a range in torch's current stream. The order of ranges and their rows are the same
+    without such streams.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Loaders of mini-batches and of edges to predict, and all that they are made of."""
+"""Loaders of mini-batches and of edges to predict, with all their stages."""

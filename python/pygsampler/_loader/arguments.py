@@ -25,7 +25,7 @@ GRAPH_SHARE = 0.5
 
 
 def check_not_function(given: Any) -> None:
-    """TypeError for a program's function in the place of what it makes."""
+    """Raises TypeError for a program's function in the place of what it makes."""
     if isinstance(given, ProgramFunction):
         raise TypeError(f"sampler: expected a sampler, {given._remedy()}, got {given!r}")
 

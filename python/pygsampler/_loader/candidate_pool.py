@@ -22,9 +22,9 @@ _FRACTION = 53
 
 
 class CandidatePool:
-    """The nodes of one end of a relation, in the order of time where they have times.
+    """The nodes of one end of a relation, in the order of time if they have times.
 
-    Those that are there at a time are then a beginning of them.
+    The nodes that exist at a time are then the first ones of the pool.
     """
 
     __slots__ = ("_on", "array", "count")
@@ -112,7 +112,7 @@ def scaled(x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
 
 
 def check_some(found: torch.Tensor, bound: torch.Tensor | None, what: str) -> None:
-    """ValueError where nothing can be drawn at some row, naming its time."""
+    """Raises ValueError where nothing can be drawn at some row, naming its time."""
     empty = found <= 0
     if not len(found) or not bool(empty.any()):
         return

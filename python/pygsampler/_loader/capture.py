@@ -36,7 +36,7 @@ class StaticLoader(Protocol):
 
 
 class CapturedLoop:
-    """Epochs of a training step that is one CUDA graph; made by ``pygsampler.torch.capture``."""
+    """Epochs of a training step that is one CUDA graph; see ``pygsampler.torch.capture``."""
 
     def __init__(
         self, step: Callable[[StaticMiniBatch], Any], loader: Any, warmup: int, stream: Any
@@ -176,11 +176,10 @@ def capture(
     warmup: int = 3,
     stream: torch.cuda.Stream | None = None,
 ) -> CapturedLoop:
-    """A training step as one CUDA graph: sample, gather, forward, backward, optimiser.
+    """Returns a training step as one CUDA graph: sample, gather, forward, backward, optimizer.
 
-    The first batches are trained by calls of ``step``; then one call is captured, and all that
-    follow are a launch each, which costs the host some microseconds however many kernels the step
-    has:
+    The first batches are trained by calls of ``step``; then one call is captured, and each later
+    step is one launch, which costs the host some microseconds however many kernels the step has:
 
         loader = DataLoader(graph, train_ids, [10, 10], batch_size=1024, shuffle=True,
                             features={"x": x}, labels=y, device="cuda", static=True)
@@ -199,41 +198,41 @@ def capture(
     Parameters
     ----------
     step : callable
-        Takes a ``StaticMiniBatch``, or what else the loader gives, trains by it, and gives tensors,
-        in lists, tuples and dicts if there are several, or None. It must only launch work on the
-        GPU, the same for each batch: no ``.item()``, no ``if`` on values. An optimiser that has an
-        option ``capturable`` needs it.
+        Takes a ``StaticMiniBatch``, or another batch of the loader, trains by it, and returns
+        tensors, in lists, tuples and dicts if there are several, or None. It must only launch work
+        on the GPU, the same for each batch: no ``.item()``, no ``if`` on values. An optimizer that
+        has an option ``capturable`` needs it.
     loader : DataLoader or LinkLoader
-        With ``static=True``. Each epoch of the loop is one of the loader.
+        With ``static=True``. Each epoch of the loop is an epoch of the loader.
     warmup : int
         Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
-        DistributedDataParallel asks for 11. The first batch of an epoch is never the one that is
-        captured.
+        DistributedDataParallel asks for 11. The first batch of an epoch is never captured.
     stream : torch.cuda.Stream, optional
-        The stream that ``step`` is called and captured in, other than the default one. None makes
-        one. What keeps nodes of torch's autograd, as DistributedDataParallel does, is to be made in
-        the same stream.
+        The stream that ``step`` is called and captured in, other than the default one. None creates
+        a stream. An object that holds nodes of torch's autograd, as DistributedDataParallel does,
+        has to be created in the same stream.
 
     Returns
     -------
     CapturedLoop
-        ``run()`` trains an epoch and gives what ``step`` gave for each batch, stacked; a ``for``
-        over it trains batch after batch.
+        ``run()`` trains an epoch and returns the results of ``step`` for all batches, stacked; a
+        ``for`` over it trains batch after batch.
 
     Notes
     -----
-    Results are those of a loop over the loader, whose batches are the same. Sampling runs beside
-    the step, two batches ahead: the host looks at the sizes of each before it launches the step. A
-    batch that is larger than ``loader.capacities`` gets more room, and is trained by a call of
-    ``step``, which then is captured once more. Work that ``step`` puts into streams that are not
-    torch's current one is not part of the graph unless they wait for each other.
+    Results are equal to the results of a loop over the loader, and batches are the same. Sampling
+    overlaps with the step, two batches ahead: the host reads the sizes of each batch before it
+    launches the step. A batch that is larger than ``loader.capacities`` gets more room, and is
+    trained by a call of ``step``, which then is captured once more. Work that ``step`` puts into
+    streams that are not torch's current one is not part of the graph unless they wait for each
+    other.
 
     Raises
     ------
     TypeError, ValueError
         For arguments of another kind, naming them.
     Error
-        When a batch is asked for: where the step cannot be captured, with torch's reason.
+        When a batch is requested and the step cannot be captured, with torch's reason.
     """
     if not hasattr(loader, "_static_pass"):
         raise TypeError(

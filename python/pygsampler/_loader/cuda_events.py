@@ -108,7 +108,7 @@ class CudaEvents:
         return found
 
     def align(self) -> None:
-        """Waits for the device, so that events can be told in seconds of ``perf_counter``."""
+        """Waits for the device, so that events can be converted to seconds of ``perf_counter``."""
         base = _event()
         base.record(torch.cuda.current_stream(self._device))
         base.synchronize()

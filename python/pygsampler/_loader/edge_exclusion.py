@@ -36,7 +36,7 @@ class _Reverses(NamedTuple):
 
 
 class EdgeExclusion:
-    """Edges of a batch, and their reverses, as a loader was told."""
+    """The edges that a batch excludes, and their reverses, by the options of a loader."""
 
     __slots__ = ("_counts", "_links", "_reverses", "_typed", "kind")
 

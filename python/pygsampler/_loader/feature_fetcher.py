@@ -1,4 +1,4 @@
-"""``Rows``: what a loader reads for each batch beside the sample."""
+"""``FeatureFetcher``: reads the rows of features and labels of each batch of a loader."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ LABELS = "y"
 
 
 class FeatureFetcher:
-    """Features, labels and features of edges, as a loader was given them, for its graph.
+    """The features, labels and edge features of a loader, for its graph.
 
-    They are read where the batches are: on a GPU, those that are on the CPU are page-locked for
-    it, and labels copied there.
+    They are read on the device of the batches: for a GPU, arrays on the CPU are page-locked, and
+    labels are copied to the GPU.
     """
 
     __slots__ = (
@@ -274,7 +274,7 @@ class FeatureFetcher:
         return value
 
     def _check_edge_ids(self, graph: Graph) -> None:
-        """On a GPU nobody would notice an id without a row: edges may have any ids."""
+        """Checks that edge ids have rows, since a read on a GPU would not detect it."""
         ids = graph.edge_ids
         if self._device < 0 or ids is None or not len(ids):
             return
@@ -348,7 +348,7 @@ class PendingFetch:
         return self._job.done() and all(rows.done() for _, _, rows in self._coming)
 
     def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:
-        """When it was worked on, as the job says."""
+        """Begin and end of the work, by the job's record."""
         return self._job.span(timeout_ms)
 
     def cancel(self) -> None:
@@ -380,13 +380,13 @@ def in_reach(tables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Features]
 
 
 def check_names(features: Any, labels: Any) -> None:
-    """ValueError for features that are called what labels are."""
+    """Raises ValueError for features that are called what labels are."""
     if labels is not None and isinstance(features, Mapping) and LABELS in features:
         raise ValueError(f"features: expected another name beside labels, got {LABELS!r}")
 
 
 def check_name(name: Any, where: str, kind: type) -> None:
-    """ValueError for what cannot be an attribute of batches or blocks of that class."""
+    """Raises ValueError for what cannot be an attribute of batches or blocks of that class."""
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
         raise ValueError(f"{where}: expected names of attributes, got {name!r}")
     if hasattr(kind, name) or name in kind.__annotations__:

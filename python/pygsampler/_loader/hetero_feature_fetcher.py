@@ -1,4 +1,4 @@
-"""``HeteroFeatureFetcher``: what a loader reads for each batch of a graph with types."""
+"""``HeteroFeatureFetcher``: reads the rows of each batch of a heterogeneous graph."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Of = list[tuple[str, Any, Any]]
 
 
 class HeteroFeatureFetcher(FeatureFetcher):
-    """Features, labels and features of edges by name and type, as a loader was given them."""
+    """The features, labels and edge features of a loader, by name and type."""
 
     __slots__ = ("_of_edges", "_of_labels", "_of_nodes")
 

@@ -61,7 +61,7 @@ def check_label_columns(
     seeds: Mapping[str, torch.Tensor],
     labels: Mapping[str, torch.Tensor],
 ) -> None:
-    """ValueError for a feature of nodes of which a column is the label of the seeds.
+    """Raises ValueError for a feature of nodes of which a column is the label of the seeds.
 
     A batch has the features of its seeds, so a model would read the answer. Values are compared at
     up to 4096 seeds, where there are 32 nodes or more with labels that are not all the same. Labels

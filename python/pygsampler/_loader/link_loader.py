@@ -19,10 +19,10 @@ __all__ = ["LinkLoader"]
 
 
 class LinkLoader(LoaderBase[LinkBatch]):
-    """Iterate over edges in mini-batches of blocks around their nodes, as torch tensors.
+    """Iterates over edges in mini-batches of blocks around their nodes, as torch tensors.
 
-    Negatives are drawn beside the edges, and the edges of a batch, which are to be predicted, are
-    not sampled:
+    Negatives are drawn for the edges, and the edges of a batch, which are to be predicted, are not
+    sampled:
 
         loader = LinkLoader(graph, train_edge_ids, [10, 10], batch_size=1024, shuffle=True,
                             negative_sampling=NegativeSampling("structural"))
@@ -37,65 +37,65 @@ class LinkLoader(LoaderBase[LinkBatch]):
     graph : Graph or HeteroGraph
         The graph to sample from.
     edges : int32 or int64 edge ids, shape [E], or nodes, shape [2, E]
-        Ids of edges of the graph; or sources and destinations, which need be no edges of it. Of a
-        ``HeteroGraph`` a mapping of edge types to either; those of several types are put behind one
-        another, and shuffled and cut together.
+        Ids of edges of the graph; or sources and destinations, which need not be edges of it. For a
+        ``HeteroGraph`` a mapping of edge types to either; edges of several types are concatenated,
+        and shuffled and cut together.
     sampler : Sampler or list of int
-        A sampler whose batches are blocks or subgraphs, or the fanouts to make one of, outermost
-        hop first.
+        A sampler whose batches are blocks or subgraphs, or the fanouts of a ``PGSampler``,
+        outermost hop first.
     batch_size : int
         Edges of a batch, at least 1, without negatives.
     negative_sampling : NegativeSampling, optional
-        What is drawn for each edge. None at all by default. Of a ``HeteroGraph`` also a mapping of
-        edge types, of which others get none; ``labels``, ``reverse_eids`` and ``seed_time`` are
-        such mappings.
+        The negatives of each edge; by default there are none. For a ``HeteroGraph`` also a mapping
+        of edge types: other types get no negatives. ``labels``, ``reverse_eids`` and ``seed_time``
+        are such mappings.
     labels : tensor of shape [E, ...], optional
         A label for each edge, in ``edge_label``; not with negatives of mode ``"binary"``, whose
         labels are 1 and 0.
     exclude : str or callable, optional
-        Edges that a batch does not sample: ``"self"``, its own; ``"reverse_id"``, these and their
-        ``reverse_eids``; of a ``HeteroGraph`` ``"reverse_types"``, these and the edges of the same
-        ids of their ``reverse_etypes``; None: all are sampled, as it must be for pairs of nodes,
-        and for samplers that exclude nothing, such as walks. A callable takes the ids of a batch's
-        edges, int64, of a ``HeteroGraph`` as a dict of edge types, and returns the ids to leave
-        out, likewise: those alone, or None.
+        Edges that a batch does not sample. ``"self"``: its seed edges. ``"reverse_id"``: its seed
+        edges and their ``reverse_eids``. ``"reverse_types"``, for a ``HeteroGraph``: its seed edges
+        and the edges with the same ids of their ``reverse_etypes``. None: no edges; needed for
+        pairs of nodes, and for samplers that exclude nothing, such as walks. A callable takes the
+        ids of a batch's edges, int64, for a ``HeteroGraph`` as a dict of edge types, and returns in
+        the same way the ids of all edges to leave out, or None.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
-        The reverse of each edge of the graph, or -1 for none, with ``exclude="reverse_id"``;
-        ``graph.reverse_edge_ids()`` when not given. Of a ``HeteroGraph`` a mapping; the reverses of
-        edges between two types are edges of another type, which ``reverse_etypes`` names. With
-        ``exclude="reverse_types"`` the ids of reverses that are not those of their edges.
+        The reverse of each edge of the graph, or -1 for none, with ``exclude="reverse_id"``; by
+        default ``graph.reverse_edge_ids()``. For a ``HeteroGraph`` a mapping; the reverses of edges
+        between two types are edges of another type, which ``reverse_etypes`` names. With
+        ``exclude="reverse_types"`` the ids of reverses that differ from the ids of their edges.
     shuffle, drop_last, rank, world_size, shard_by, skip_batches
         As for ``DataLoader``, for edges.
     prefetch, prefetch_memory, gpu_share, progress, guard, device
         As for ``DataLoader``, for edges.
     seed : int, optional
-        As ``DataLoader`` has it; of the order, of negatives, and of the sampler that is made.
+        See ``DataLoader``: the seed of the order, of negatives, and of a sampler from fanouts.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
-        As ``DataLoader`` has them: ``batch.minibatch`` has their rows.
+        See ``DataLoader``: ``batch.minibatch`` has their rows.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
-        Likewise, of blocks.
+        See ``DataLoader``: the blocks of ``batch.minibatch`` have their rows.
     reverse_etypes : mapping of edge types to edge types, optional
         The edge type of the reverses, by edge type. With ``exclude="reverse_types"`` some types of
         the loader's edges may be missing: they have no reverses.
     seed_time : numbers or dates of shape [E], or one, optional
-        When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the
-        trees of the edge and of its negatives, and for negatives with ``time_attr``.
+        The time of each edge, or of all, for a sampler with ``temporal``: the bound of the
+        subgraphs of the edge and of its negatives; also for negatives with ``time_attr``.
     static : bool, "max", or sequence of (int, int), or of (mapping, mapping)
         As for ``DataLoader``: each batch is the same ``LinkBatch``, of fixed sizes and with
-        ``counts``. The seeds of all batches of an epoch, negatives too, are drawn when it begins,
-        and stay on the host: 8 bytes for each edge, and 16 for each link, those of negatives too;
-        and on the GPU 4 or 8 for each seed, and 8 for each edge that a batch leaves out.
+        ``counts``. The seeds of all batches of an epoch, with negatives, are drawn at its start,
+        and stay on the host: 8 bytes for each edge, and 16 for each link, with negatives. The GPU
+        has 4 or 8 bytes for each seed, and 8 for each edge that a batch leaves out.
 
     Notes
     -----
-    It yields a ``LinkBatch``. Seeds are the nodes of the links, ascending and each once; of a
-    disjoint sampler they are all of them, sources before destinations: then each has a subgraph of
-    its own, which the indices count.
+    A loader yields a ``LinkBatch``. Seeds are the nodes of the links, ascending and each once. For
+    a disjoint sampler they are the ends of all links, sources before destinations: then each end
+    has its own subgraph, and the indices count subgraphs.
 
-    Options may be assigned as those of ``DataLoader``.
+    Options may be assigned like the options of ``DataLoader``.
 
-    Which nodes are drawn is decided on the CPU, for a GPU too, so that no batch waits for the
-    work of the one before; tensors are where the graph is.
+    The CPU draws the nodes, for a GPU too, so that no batch waits for the work of the batch before;
+    tensors are on the graph's device.
 
     The batches are a pure function of the graph, the edges, the options, ``seed``, the epoch,
     ``rank`` and ``world_size``. Epochs, iterators and pickles are as those of ``DataLoader``, and
@@ -109,9 +109,9 @@ class LinkLoader(LoaderBase[LinkBatch]):
     IndexError
         For edges and nodes that the graph does not have.
     NotImplementedError
-        In the loop, for ``exclude`` with a sampler that cannot.
+        In the loop, for ``exclude`` with a sampler that cannot exclude edges.
     CudaError
-        For a ``device`` that is not there, or that torch cannot use.
+        For a ``device`` that does not exist, or that torch cannot use.
     """
 
     @checked_keywords

@@ -257,14 +257,14 @@ class LoaderBase(Generic[BatchT]):
         return None if self._static is None else self._static.capacities
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
+        """Chooses the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
 
         Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
         """
         self._epochs.set_epoch(epoch)
 
     def set_seed(self, seed: int | None) -> None:
-        """Take another ``seed``, for order and samples, from the next ``iter()`` on, as epoch 0.
+        """Sets ``seed``, for order and samples, from the next ``iter()`` on, as epoch 0.
 
         An integer from ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; None goes back to
         torch's seed at each ``iter()``. A sampler that was passed is left alone: the loader goes on
@@ -273,7 +273,7 @@ class LoaderBase(Generic[BatchT]):
         self._epochs.set_seed(seed)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the epoch that began last is, as torch's ``StatefulDataLoader`` does.
+        """Returns the position in the epoch that began last, like torch's ``StatefulDataLoader``.
 
         Batches that were sampled ahead, and not handed over, are not counted. It is of plain
         numbers and strings; ranks that have had as many batches as each other have the same,
@@ -290,7 +290,7 @@ class LoaderBase(Generic[BatchT]):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on, at the next ``iter()``, where the loader was whose ``state_dict()`` is ``state``.
+        """Continues, at the next ``iter()``, at the position of ``state``, a ``state_dict()``.
 
         With ``shard_by="batches"`` that one may have had another ``world_size``. Epoch and seeds
         are its; graph, seeds and options are to be what they were. With ``prefetch="auto"`` and
@@ -327,14 +327,14 @@ class LoaderBase(Generic[BatchT]):
             self._share_tuner.resume(share)
 
     def stats(self) -> Stats:
-        """Return figures of the epoch that began last, until now or until it ended.
+        """Returns figures of the epoch that began last, until now or until it ended.
 
         ``print(loader.stats())`` shows a table with plain names.
 
         Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
         cache, whose hits are counted there: asking waits then, and so does an epoch that begins.
         Iterators that are in use at once have figures of their own, of which these are the latest
-        one's; a pickled loader begins without any. Of static batches queues are not counted, and
+        one's; a pickled loader begins without any. For static batches queues are not counted, and
         rows that fill them up are read and counted too; reading is part of ``waiting_share``, and
         in a loop of ``capture``, whose graph reads, of neither share. A ``LinkLoader`` draws
         negatives in ``next()`` for the batches that it begins there: in ``next_seconds``, and no
@@ -373,13 +373,13 @@ class LoaderBase(Generic[BatchT]):
         return self._stats.stats()
 
     def explain(self) -> str:
-        """Return a text of some lines: the choices of the loader, their reasons, and what helps.
+        """Returns a text of some lines: the choices of the loader, their reasons, and what helps.
 
-        ``print(loader.explain())`` names the device and how many batches are sampled ahead; of
-        options that are ``"auto"`` it has the measured numbers that they were chosen by, of others
-        that they are fixed. The part of the time that the loop waits for batches follows, of the
-        epoch that began last, and what would make it less. What is not measured yet is named so.
-        Any thread may ask, at any time; where it waits for a GPU ``stats`` says.
+        ``print(loader.explain())`` names the device and how many batches are sampled ahead; for
+        options that are ``"auto"`` it has the measured numbers that decided; other options are
+        named as fixed. The fraction of time that the loop waits for batches follows, for the epoch
+        that began last, and ways to reduce it. Values that are not measured yet are named so. Any
+        thread may ask, at any time; ``stats`` says when it waits for a GPU.
         """
         reason = f'"auto" is {self.device!r}, since {self._device_reason}'
         return explain_loader(
@@ -441,7 +441,7 @@ class LoaderBase(Generic[BatchT]):
         return LeakageGuard(graph, rule, self._label_times)
 
     def _check_label_columns(self) -> None:
-        """ValueError for a feature that is the label; labels of links are no nodes'."""
+        """Raises ValueError for a feature that is the label; labels of links are no nodes'."""
         seeds = getattr(self._source, "seeds_by_type", None)
         if seeds is not None:
             check_label_columns(self._fetcher, seeds, self._source.labels_by_type)

@@ -1,4 +1,4 @@
-"""``NegativeSampling``: nodes that are drawn beside links, where they are."""
+"""``NegativeSampling``: negatives of links, drawn on the device of the links."""
 
 from __future__ import annotations
 
@@ -29,35 +29,37 @@ _SOURCES = 3
 
 
 class NegativeSampling:
-    """Negatives of edges to predict: other nodes in the place of the destination.
+    """Options of negatives of edges to predict: pairs with another node as the destination.
 
     An edge (u, v) gets ``amount`` pairs (u, w), by the law of w.
 
     Parameters
     ----------
     kind : str
-        ``"uniform"``: all nodes are equally likely, as in PyG and DGL. ``"degree"``: by
-        in-degree to the ``power``, counting a node without in-edges as one with one.
-        ``"in_batch"``: the destination of another edge of the batch, all equally likely; a batch of
-        one edge draws as ``"uniform"``. ``"structural"``: all nodes equally likely to which no
-        edge leads from u, but for u itself.
+        ``"uniform"``: all nodes are equally likely, as in PyG and DGL. ``"degree"``: by in-degree
+        to the ``power``, counting a node without in-edges as one with one. ``"in_batch"``: the
+        destination of another edge of the batch, all equally likely; a batch of one edge draws as
+        ``"uniform"``. ``"structural"``: all nodes but u to which no edge leads from u, equally
+        likely.
     amount : int
         Nodes for each edge, 1 or more.
     mode : str
-        How ``LinkLoader`` gives them. ``"binary"``: as further pairs of ``edge_label_index``, with
-        label 0. ``"triplet"``: beside each edge, in ``dst_neg_index``.
+        The fields of a ``LinkBatch`` that have them. ``"binary"``: further pairs of
+        ``edge_label_index``, with label 0. ``"triplet"``: ``dst_neg_index``, in the order of the
+        edges.
     power : float, optional
-        Of ``"degree"`` alone, in [0, 1]: 0.75 by default.
+        Only with ``"degree"``, in [0, 1]: 0.75 by default.
     dst_weight : array of shape [destinations], optional
-        With kind ``"uniform"``, in proportion to what w is drawn: finite numbers, 0 for never.
+        With kind ``"uniform"``, the weights in proportion to which w is drawn: finite numbers, 0
+        for never.
     src_weight : array of shape [sources], optional
-        With mode ``"binary"`` negatives have sources of their own, drawn in proportion to it, as
-        PyG's are. ``"structural"`` draws w for the source that was drawn.
+        With mode ``"binary"`` the sources of negatives are drawn too, in proportion to these
+        weights, as in PyG. ``"structural"`` draws w for the source that was drawn.
     time_attr : str, optional
-        The name of a node array of times. Negatives, and sources that are drawn, are then
-        nodes whose time is not later than that of the edge: int32, int64, float32 or float64.
-        Not with ``"degree"``. With ``"in_batch"`` an edge draws among the others whose destination
-        is there, and where none is as ``"uniform"``.
+        The name of a node array of times. Negatives, and sources that are drawn, are then nodes
+        whose time is not later than that of the edge: int32, int64, float32 or float64. Not with
+        ``"degree"``. With ``"in_batch"`` an edge draws among the other edges whose destination
+        exists at its time, and if there is none as with ``"uniform"``.
 
     Raises
     ------
@@ -66,11 +68,11 @@ class NegativeSampling:
 
     Notes
     -----
-    For ``"degree"`` the graph keeps a table of 8 bytes a node; for ``"structural"`` 8 bytes an
-    edge and 16 a node, with ``time_attr`` 16 an edge; both with a copy on each device, made
-    at the first use. Times and weights take 24 and 8 bytes a node here. ``"structural"``
-    refuses no draw: the number of a node among those that are allowed is drawn, and found by
-    binary search. The first three kinds may draw v itself, or a node that u leads to.
+    For ``"degree"`` the graph stores a table of 8 bytes per node; for ``"structural"`` 8 bytes per
+    edge and 16 per node, with ``time_attr`` 16 per edge; both with a copy on each device, built at
+    the first use. Times and weights take 24 and 8 bytes per node of this object's memory.
+    ``"structural"`` refuses no draw: the number of a node among those that are allowed is drawn,
+    and found by binary search. The first three kinds may draw v itself, or a node that u leads to.
     """
 
     __slots__ = (
@@ -218,7 +220,7 @@ class NegativeSampling:
         return src.unsqueeze(1).expand_as(made) if found is None else found, made
 
     def _check(self, relation: EdgeRelation) -> None:
-        """An error for what the relation lacks; tables are made now."""
+        """Raises an error if the relation lacks something, and builds the tables."""
         for weight, count, name in (
             (self.src_weight, relation.num_src, "src_weight"),
             (self.dst_weight, relation.num_dst, "dst_weight"),
@@ -272,7 +274,7 @@ class NegativeSampling:
         return sources, draw(dst, number, _SITE, relation.num_dst, rows, table)
 
     def _pool(self, relation: EdgeRelation, end: str) -> CandidatePool:
-        """The nodes at one end, made once."""
+        """Returns the nodes at one end, built once."""
         src = end == "src"
         data = relation.src_data if src else relation.dst_data
         count = relation.num_src if src else relation.num_dst

@@ -22,7 +22,7 @@ _KEY = "non-edges"
 
 
 class _Search(NamedTuple):
-    """The arrays of the search for nodes that are no neighbours, on one device."""
+    """The arrays of the search for nodes that are not neighbors, on one device."""
 
     keys: torch.Tensor
     """For neighbour i (from 0) of u, in ascending order, without repetition and u among them: u n,

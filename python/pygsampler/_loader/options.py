@@ -100,7 +100,7 @@ def _answer(name: str, names: Sequence[str]) -> str:
 
 
 class DataLoaderOptions(TypedDict, total=False):
-    """Options of a ``DataLoader`` beside its batch size, as type checkers see them."""
+    """Options of a ``DataLoader`` without its batch size, for type checkers."""
 
     shuffle: bool
     drop_last: bool

@@ -57,17 +57,17 @@ def prefetch_in_order(
     tuner: EpochTuner | BudgetTuner | None = None,
     upcoming: Upcoming[Any] | None = None,
 ) -> Generator[Any, None, None]:
-    """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
+    """Yields the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
     While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
-    only when its result is asked for. More are begun where ``low`` are left
-    (``PrefetchController``), by default one for each that is taken; where it is ``steady``, each at
-    the same step in every run. With ``then`` a result is the beginning of a second job, as which it
-    counts from then on, and the results are those of the second ones. A job that fails, in
-    ``submit``, ``then`` or ``result``, raises at its own place, after the results before it.
-    However the generator ends (exhausted, closed, dropped, failed, interrupted), every job that is
-    still in flight is cancelled. ``meter`` is told of it. A ``tuner`` changes ``depth`` meanwhile.
-    ``upcoming`` finds results of ``submit`` alone.
+    only when its result is asked for. More jobs are started when ``low`` are left
+    (``PrefetchController``), by default one for each that is taken; with ``steady`` each at the
+    same step in every run. With ``then`` the result of a job starts a second job, which counts
+    instead of the first from then on, and the generator yields the results of the second jobs. A
+    job that fails, in ``submit``, ``then`` or ``result``, raises at its own place, after the
+    results before it. However the generator ends (exhausted, closed, dropped, failed, interrupted),
+    every job that is still in flight is cancelled. ``meter`` records the cancellation. A ``tuner``
+    changes ``depth`` meanwhile. ``upcoming`` finds only results of ``submit``.
     """
     first: deque[PendingBatch[Any] | Exception] = deque()
     last: deque[PendingBatch[Any] | Exception] = first if then is None else deque()

@@ -10,12 +10,12 @@ GROWTH = 5
 class PrefetchController:
     """The bound of a queue of batches, with hysteresis.
 
-    Batches are begun until ``high`` are ahead of the consumer. From then on none is begun until
-    only ``low`` are left. Where more of them are finished than ``GROWTH`` looks at the queue
-    before, and at none in between fewer than at the one before it, none is begun until half of
-    ``high`` are left, or ``low`` where that is less: the sampler is faster than its consumer, which
-    has the device to itself meanwhile. A ``steady`` queue does not rest, since when it does depends
-    on the time: what is sampled changes with each consumed batch.
+    Batches are started until ``high`` are ahead of the consumer. From then on none is started until
+    only ``low`` are left. If the number of finished batches has grown over the last ``GROWTH``
+    looks at the queue, and fell at none of them, none is started until half of ``high`` are left,
+    or ``low`` if that is less: the sampler is faster than its consumer, which has the device to
+    itself meanwhile. A ``steady`` queue does not rest, since a rest depends on the time, and each
+    consumed batch may change later samples.
 
     Source: TurboGNN, whose monitor halts the sampling process where its queue has grown for about
     five iterations.
@@ -52,7 +52,7 @@ class PrefetchController:
             self.low = self.until = max(high - 1, 0)
 
     def observe(self, finished: int) -> None:
-        """So many of those ahead are finished."""
+        """Records the number of batches ahead that are finished."""
         if self._steady:
             return
         fell = finished < self._finished

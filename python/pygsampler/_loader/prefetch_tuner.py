@@ -71,7 +71,7 @@ def choose_depth(measured: Measurement, depth: int, most: int) -> tuple[int, str
 
     By Little's law ``work / step`` batches are in work at any time if the loop is never to wait.
     Half as many more, and one, even out batches of changing cost, for each stage: a batch that is
-    sampled waits for the loop to begin reading its features. Where the cores could keep up and the
+    sampled waits for the loop to begin reading its features. If the cores could keep up and the
     loop waits all the same, twice the ``depth`` is tried. More than two batches for each idle core
     and stage gain nothing, and more than ``most`` are never ahead; memory alone makes ``depth``
     smaller, since a full queue costs nothing else.

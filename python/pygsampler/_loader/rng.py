@@ -1,6 +1,6 @@
-"""Numbers that the engine draws for negatives and windows, where the tensors are.
+"""Random numbers for negatives and windows, drawn by the engine on the device of the tensors.
 
-docs/concepts/randomness.md has the rule, "Beside walks" and "Links".
+docs/concepts/randomness.md has the rules, in its sections on windows and links.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``SeedEdges``: the links of one relation, as a loader was given them."""
+"""``SeedEdges``: the links of one relation, from the arguments of a loader."""
 
 from __future__ import annotations
 
@@ -135,10 +135,10 @@ class SeedEdges:
 
 
 def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, SeedEdges]:
-    """The links of a loader by relation, those of the graph in its order before others.
+    """The links of a loader by relation, with the relations of the graph first, in its order.
 
-    Without types there is one, None. ``options`` are those of ``SeedEdges``, and of a graph with
-    types mappings, but for negatives of all types.
+    A homogeneous graph has one relation, None. ``options`` are the options of ``SeedEdges``; for a
+    heterogeneous graph they are mappings, except for negatives of all types.
     """
     dtype = graph.dtype
     times = options.pop("seed_time")
@@ -207,7 +207,7 @@ def collect_seeds(batch: Iterable[SampledEdges], disjoint: bool) -> BatchSeeds:
 
 
 def edge_ids(ids: Any, name: str, count: int, below: int) -> torch.Tensor:
-    """For each of ``count`` edges the id of one among ``below``, or -1 for none."""
+    """Returns for each of ``count`` edges its id, below ``below``, or -1 for none."""
     given = _tensor(ids, name)
     if tuple(given.shape) != (count,):
         raise ValueError(f"{name}: expected shape [{count}], got {tuple(given.shape)}")
@@ -238,7 +238,7 @@ def _negatives(given: Any, where: str) -> NegativeSampling | None:
 def _links(
     relation: EdgeRelation, edges: Any, where: str
 ) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """The ids of edges, where ids were given, and their sources and destinations."""
+    """Returns the ids of edges, if the argument has ids, and their sources and destinations."""
     name = f"edges{where}"
     given = _tensor(edges, name)
     if given.dim() == 1:

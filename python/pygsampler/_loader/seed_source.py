@@ -46,9 +46,9 @@ class SeedSource(Protocol):
         ...
 
     def static_links(self, size: int, graph: Any) -> StaticLinks | StaticSeedLabels | None:
-        """Returns the memory of what static batches of ``size`` have of their seeds, if any.
+        """Returns the memory for the seeds of static batches of ``size``, or None.
 
-        That is the edges, if the seeds are edges, and labels that belong to seeds.
+        It has the edges, if the seeds are edges, and labels that belong to seeds.
         """
         ...
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class HeteroSeeds:
     """The seeds of a loader, by type.
 
-    ``order`` has them all, type after type in the graph's order. Of one type they are its ids; of
-    several each stands as its id plus the nodes of the types before its own.
+    ``order`` has all seeds, type after type in the graph's order. Seeds of one type are its ids;
+    with several types each seed is its id plus the number of nodes of the types before its type.
     """
 
     __slots__ = ("_counts", "_ends", "_kinds", "kinds", "order")
@@ -179,9 +179,10 @@ def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
 
 
 def check_dates(given: Any, graph: Any, *names: str | None, where: str = "seed_time") -> None:
-    """TypeError for a loader's ``where`` of dates where the graph's times of a name are none.
+    """Raises TypeError if a loader's ``where`` has dates and the graph's times of that name do not.
 
-    They are tensors from then on, which have no dates. Of a graph in parts nobody knows.
+    Dates become tensors of numbers afterwards, so a later check is impossible. For a partitioned
+    graph the kind of times is not known, and nothing is raised.
     """
     if given is None or graph._service is not None:
         return

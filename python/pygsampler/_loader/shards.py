@@ -32,8 +32,8 @@ class Shards:
     batch is empty or larger than ``batch_size``; without ``drop_last`` the ranks' shares differ by
     at most one seed.
 
-    Rank r owns a contiguous share. Where a share would fill exactly one batch less than the
-    largest share does, its last full batch hands one seed to a batch of its own.
+    Rank r owns a contiguous share. If a share would fill exactly one batch less than the largest
+    share, its last full batch hands one seed to an additional batch.
 
     Raises ``ValueError`` where no such cut exists: fewer seeds than ranks, or batches of one seed
     and a number of seeds that ``world_size`` does not divide (``drop_last`` cures the latter).

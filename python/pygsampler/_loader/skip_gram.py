@@ -46,11 +46,12 @@ def skip_gram(
     power: float = 0.75,
     dynamic: bool = False,
 ) -> SkipGram:
-    """The pairs of skip-gram with negative sampling, of walks: on their device.
+    """Returns the pairs of skip-gram with negative sampling of walks, on their device.
 
-    Each node of a walk is a centre, and those up to ``window`` steps before and after it are its
-    contexts. Pairs stand by the place of the centre, then of the context, then walk by walk.
-    Nothing behind the end of a walk is in a pair. A GPU is waited for once, for their number.
+    Each node of a walk is a centre, and the nodes up to ``window`` steps before and after it are
+    its contexts. Pairs are ordered by the position of the centre, then of the context, then by
+    walk. Positions behind the end of a walk are in no pair. The call waits for a GPU once, for the
+    number of pairs.
 
         for walks in DataLoader(graph, seeds, pgs.walks.Node2Vec(40, q=0.5), batch_size=512):
             centres, contexts, negatives = skip_gram(graph, walks, 5)
@@ -59,19 +60,19 @@ def skip_gram(
     Parameters
     ----------
     graph : Graph
-        The one that was walked on: negatives are its nodes.
+        The graph of the walks: negatives are its nodes.
     walks : Walks
     window : int
         1 to 4096; node2vec has 10.
     negatives : int
         Negatives of each pair, 0 or more. They may be the pair's own nodes, or adjacent.
     power : float
-        In [0, 1]: a node is drawn by its in-degree to this power, counting one without in-edges
-        as one with one; 0 makes all equally likely. The table, 8 bytes a node, is made at the
-        first use and kept with the graph, with a copy on each device.
+        In [0, 1]: a node is drawn by its in-degree to this power, counting one without in-edges as
+        one with one; 0 makes all equally likely. The table, 8 bytes per node, is built at the first
+        use and stored with the graph, with a copy on each device.
     dynamic : bool
-        Each centre has a window of its own, from 1 to ``window``, all equally likely: word2vec's
-        way to give near contexts more weight.
+        Each centre draws its own window, from 1 to ``window``, all equally likely: word2vec weights
+        near contexts higher in this way.
 
     Returns
     -------

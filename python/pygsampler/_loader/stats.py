@@ -128,7 +128,7 @@ class EpochStats:
         return self
 
     def __exit__(self, *how: object) -> None:
-        """No batch is asked for any more."""
+        """Records that no more batches are requested."""
         self._ended = perf_counter()
         if self.trace is not None:
             if self.batches:
@@ -144,7 +144,7 @@ class EpochStats:
             self.events.ask()
 
     def waited(self, start: float, end: float) -> None:
-        """For a result that was not there."""
+        """Records a wait for a result that was not ready."""
         self.waits += 1
         self._waited += end - start
         if self.trace is not None:

@@ -40,9 +40,9 @@ def stream(
     epoch: int | None = None,
     prefetch: int = 4,
 ) -> Generator[T, None, None]:
-    """Yields a sampler's batches of all seeds, one after another, some of them made ahead.
+    """Yields a sampler's batches of all seeds, one after another, with some prefetched.
 
-    It needs neither torch nor NumPy, and works for every sampler: a corpus of walks goes by in the
+    It needs neither torch nor NumPy, and works for every sampler. A corpus of walks takes the
     memory of a few batches, whatever the graph's size:
 
         for walks in pgs.stream(graph, pgs.walks.DeepWalk(seed=0), shuffle=True):
@@ -51,9 +51,9 @@ def stream(
     Parameters
     ----------
     graph : Graph
-        On the CPU, on a GPU or pinned: the batches are where it is.
+        A graph on the CPU, on a GPU or pinned: the batches are on its device.
     sampler : Sampler
-        ``RandomWalk``, ``PGSampler``, or one of your own.
+        ``RandomWalk``, ``PGSampler``, or any other sampler.
     seeds : int32 or int64 node ids, 1-D, or mapping of node types to these, optional
         On the CPU; they are read while the iterator lives. Default: all nodes. In a heterogeneous
         graph they are a mapping, and batches follow the order of the graph's node types.
@@ -62,20 +62,21 @@ def stream(
     shuffle : bool
         Permute the seeds, by the sampler's seed and the epoch.
     epoch : int, optional
-        0 to ``2**24 - 1``; the sampler's own by default, which ``set_epoch`` sets. Give each
-        iteration its own: batches are numbered from 0, so that one epoch always has the same ones.
+        0 to ``2**24 - 1``; the sampler's own by default, which ``set_epoch`` sets. Choose another
+        epoch for each iteration: batches are numbered from 0, so that one epoch always has the same
+        batches.
     prefetch : int
-        Batches that are made ahead while one is used; 0 makes one when it is asked for. From 2 on
-        each is made by one core, and several at once; on a GPU at most 8 are in flight. Memory is
-        that of ``prefetch + 1`` batches.
+        Batches that are sampled ahead while one is used; 0 samples a batch when it is requested.
+        From 2 on one core samples each batch, and several batches are sampled at once; on a GPU at
+        most 8 are in flight. They take the memory of ``prefetch + 1`` batches.
 
     Yields
     ------
     object
-        What ``sampler.sample`` returns. The batches, their numbers and their order are those
-        that ``pygsampler.torch.DataLoader`` has for the same sampler and epoch. None is begun
-        before the first is asked for; closing or dropping the iterator, an error and Ctrl-C cancel
-        what is in flight.
+        The type that ``sampler.sample`` returns. The batches, their numbers and their order are
+        equal to those of ``pygsampler.torch.DataLoader`` for the same sampler and epoch. None is
+        started before the first is requested; closing or dropping the iterator, an error and Ctrl-C
+        cancel the batches in flight.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class EpochTrace:
         self._reads.append((batch, start, end))
 
     def add(self, name: str, batch: int, start: float, end: float) -> None:
-        """Something that the thread did that asks for batches."""
+        """Records an event of the thread that requests batches."""
         self._spans.append((LOOP, name, batch, 1, start, end))
 
     def watched(self, stage: int, submit: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,10 +138,10 @@ class EpochTrace:
 
 
 class TracedJob:
-    """A job, or a group of them, that tells when it was worked on.
+    """A job, or a group of jobs, that records when it was worked on.
 
-    That is when the engine began and ended it, on the CPU; of others, from when they were handed in
-    until somebody saw that they are done.
+    On the CPU the engine records begin and end. Other jobs count from their submission until a
+    thread saw that they are done.
     """
 
     __slots__ = ("_job", "_note")
@@ -175,7 +175,7 @@ class TracedJob:
         return done
 
     def span(self, timeout_ms: int = -1) -> Any:
-        """When the job was worked on, as the job says; None where it does not."""
+        """Begin and end of the work, by the job's record; None without a record."""
         span = getattr(self._job, "span", None)
         return None if span is None else span(timeout_ms)
 

@@ -85,8 +85,8 @@ class RowTable(NamedTuple):
 class Segments:
     """The edges of a block as a CSR over its destinations, and over its sources once needed.
 
-    Edges from ``indptr[-1]`` on are padding. Nothing is kept of the contents but what
-    ``transposed`` gave, for the next call on these segments.
+    Edges from ``indptr[-1]`` on are padding. Nothing is stored of the contents but the result of
+    ``transposed``, for the next call on these segments.
     """
 
     __slots__ = ("_transposed", "indices", "indptr", "places", "sources")
@@ -166,8 +166,11 @@ class Segments:
     def dots(
         self, x: Tensor | RowTable, y: Tensor, heads: int, ids: Tensor | None = None
     ) -> Tensor:
-        """For each edge the product of its source's row of x and its destination's of y, for each
-        of the heads that share the width: [edges, heads]; 0 for padding."""
+        """Returns for each edge the product of its source's row of x and destination's row of y.
+
+        There is a product for each of the heads that share the width: [edges, heads]; 0 for
+        padding.
+        """
         table = x if isinstance(x, RowTable) else RowTable.of_tensor(x)
         made = _room(table, len(self.indices), heads)
         if made.numel():
@@ -516,17 +519,17 @@ _NOTHING = torch.zeros(1, dtype=torch.int64)
 def segment_reduce(
     x: torch.Tensor, indptr: torch.Tensor, indices: torch.Tensor, reduce: str = "sum"
 ) -> torch.Tensor:
-    """Rows of ``x`` that ``indices`` name, reduced over segments, with gradients.
+    """Reduces the rows of ``x`` that ``indices`` name over segments, with gradients.
 
-    What the methods ``sum``, ``mean`` and ``max`` of a block do, for any CSR: words of documents,
-    edges of another graph.
+    It does the work of the methods ``sum``, ``mean`` and ``max`` of a block for any CSR: words of
+    documents, edges of another graph.
 
     Parameters
     ----------
     x : float tensor of shape [N, ...]
     indptr : int32 or int64, shape [R + 1]
         Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to at most E, and it does not
-        fall. What is behind the last one is not looked at.
+        fall. Values behind the last segment are not read.
     indices : the dtype of indptr, shape [E]
         Rows in [0, N).
     reduce : str
@@ -540,7 +543,7 @@ def segment_reduce(
     Raises
     ------
     TypeError, ValueError, IndexError
-        For arguments of another dtype, shape, device or value; on a GPU values are not looked at.
+        For arguments of another dtype, shape, device or value; on a GPU values are not checked.
     """
     kinds = {"sum": segments.SUM, "mean": segments.MEAN, "max": segments.MAX}
     if reduce not in kinds:

@@ -1,4 +1,4 @@
-"""Rows of destinations themselves, beside a reduction of their in-neighbors' rows."""
+"""Reads rows of destinations and reduces their in-neighbors' rows in one operation."""
 
 from __future__ import annotations
 
@@ -84,8 +84,10 @@ def self_and_reduce(
     at: slice | Tensor,
     of: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """The rows of destinations, which are at some places, and the reduction of their
-    in-neighbours' rows."""
+    """Returns the rows of destinations, and the reduction of their in-neighbors' rows.
+
+    The destinations are at some places of the rows.
+    """
     if kind not in KINDS:
         raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {kind!r}")
     if of is not None:

@@ -33,7 +33,7 @@ class BatchCounter:
             self._counted_in = None
 
     def go_on(self, epoch: int, number: int) -> None:
-        """Counts on from there, as what a pickle was made of would."""
+        """Continues the count from a number, as the source of a pickle would."""
         self.epoch, self.next = epoch, number
 
     def chosen_epoch(self, epoch: int | None) -> int:

@@ -29,8 +29,15 @@ _WHOLE = 1000
 class EngineSampler(EngineHandle):
     """A sampler's handle in the engine, and the views of its results.
 
-    The handle is made when it is first needed, and anew in a forked child, whose engine is another
-    one.
+    The handle is created when it is first needed, and created anew in a forked child, which has
+    another engine.
+
+    Parameters
+    ----------
+    plan : Plan
+        The options of the sampler.
+    seed : int
+        The seed of the sampler.
     """
 
     __slots__ = ("_plan", "_seed", "_share")

@@ -55,9 +55,9 @@ def _called(where: str, kind: Any) -> str:
 def flatten_by_type(
     given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
 ) -> tuple[IdView, list[int]]:
-    """Ids by type as one list, in the order of the types, and how many there are of each.
+    """Returns ids by type as one list, in the order of the types, and their numbers.
 
-    Those of one type may stay on the device, others are copied from there.
+    Ids of a single type may stay on the device, ids of several types are copied from there.
     """
     near = None if device < 0 else device
     if type(given) is dict and len(given) == 1:

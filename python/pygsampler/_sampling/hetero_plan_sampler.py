@@ -20,7 +20,15 @@ S = TypeVar("S", bound="HeteroPlanSampler")
 
 
 class HeteroPlanSampler(HeteroEngineSampler, Sampler[MiniBatch]):
-    """Base class of ``HGTSampler`` and ``LaborSampler``, which bring their plans."""
+    """Base class of ``HGTSampler`` and ``LaborSampler``, which bring their plans.
+
+    Parameters
+    ----------
+    plan : Plan
+        The options of the sampler.
+    seed : int or None
+        See ``PGSampler``.
+    """
 
     __slots__ = ("__weakref__", "_numbers")
 
@@ -49,7 +57,13 @@ class HeteroPlanSampler(HeteroEngineSampler, Sampler[MiniBatch]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """Implements ``Sampler.launch``; TypeError for a homogeneous graph."""
+        """Implements ``Sampler.launch``; TypeError for a homogeneous graph.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, exclude, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        """
         if not is_heterogeneous(graph):
             raise TypeError(
                 f"graph: expected a heterogeneous graph, got {describe(graph)}{self._instead}"

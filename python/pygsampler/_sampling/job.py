@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class SampleJob(PackedJob):
-    """A batch that the engine samples in the background; made by ``PGSampler.submit``.
+    """A batch that the engine samples in the background, returned by ``PGSampler.submit``.
 
-    ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It keeps the
-    graph's arrays alive. It belongs to the process that submitted it: it cannot be pickled, and
-    in a forked child ``result()`` raises Error.
+    ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. The job holds the
+    graph's arrays. It belongs to the process that submitted it: it cannot be pickled, and in a
+    forked child ``result()`` raises Error.
     """
 
     __slots__ = ("_request",)
@@ -43,7 +43,7 @@ class SampleJob(PackedJob):
         Raises
         ------
         IndexError, CudaError, MemoryError, ...
-            What went wrong with the batch, as ``PGSampler.sample`` raises it.
+            The error of the batch, as ``PGSampler.sample`` raises it.
         Error
             The job was cancelled, or belongs to another process.
         """

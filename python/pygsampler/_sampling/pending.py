@@ -29,9 +29,9 @@ class PendingGroup(Protocol[T_co]):
     """Several batches on their way, whose results come together."""
 
     def result(self) -> Sequence[T_co | Exception]:
-        """The batches in their order, waiting until all are there; it can be had once.
+        """Waits for all batches and returns them in their order; it can be called once.
 
-        Where a batch fails its error stands in its place, and is the last.
+        If a batch fails, its error replaces the batch, and is the last item.
         """
         ...
 
@@ -71,7 +71,7 @@ class CompletedJob:
 
 
 class MappedJob(Generic[T]):
-    """A batch that is made of another when that is there."""
+    """A job that applies a function to the result of another job."""
 
     def __init__(self, job: Any, make: Callable[[Any], T]) -> None:
         self._job, self._make = job, make
@@ -88,7 +88,7 @@ class MappedJob(Generic[T]):
         return bool(self._job.done())
 
     def span(self, timeout_ms: int = -1) -> Any:
-        """When the other was worked on, as it says; None of one that does not."""
+        """Begin and end of the other job's work, by its record; None without a record."""
         span = getattr(self._job, "span", None)
         return None if span is None else span(timeout_ms)
 

@@ -36,7 +36,7 @@ class Plan(Mapping[str, Any]):
     """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
 
     def __init__(self, **fields: Any) -> None:
-        """TypeError or ValueError says which field is wrong: ``fanouts[1]: expected ...``."""
+        """Raises TypeError or ValueError with the wrong field: ``fanouts[1]: expected ...``."""
         text = json.dumps({name: _as_json(value) for name, value in fields.items()})
         for name, value in zip(Plan.__slots__, _read(text), strict=True):
             object.__setattr__(self, name, value)
@@ -77,7 +77,7 @@ class Plan(Mapping[str, Any]):
 
 
 def _restored(document: str) -> Plan:
-    """Read anew: a later version completes it by what was not known when it was made."""
+    """Restores a plan; a newer version completes fields that an older one did not have."""
     fields = json.loads(document)
     names = {"typed": "fanouts", "labor": "fanouts", "hgt": "num_samples"}
     by_name = names.get(fields.get("family"))
@@ -106,9 +106,9 @@ _HUGE = 10**100
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:
-    """``value`` in JSON's terms: integers and sequences of any kind are Python's.
+    """Returns ``value`` in JSON's terms: integers and sequences of any kind become Python's.
 
-    What has no such form goes as a description, which the engine refuses.
+    A value without such an equivalent becomes a description, which the engine refuses.
     """
     if value is None or isinstance(value, bool):
         return value

@@ -22,24 +22,22 @@ S = TypeVar("S", bound="Sampler[Any]")
 class Sampler(ABC, Generic[T_co]):
     """Base class of all samplers: the interface for loaders, adapters and commands.
 
-    A sampler of your own has a ``plan`` and ``launch``, and calls ``super().__init__(seed)``. The
-    rest comes from here, and ``pygsampler.torch.DataLoader``, ``pygsampler.dgl.Sampler`` and
+    A custom sampler has a ``plan`` and ``launch``, and calls ``super().__init__(seed)``. It
+    inherits the rest, and ``pygsampler.torch.DataLoader``, ``pygsampler.dgl.Sampler`` and
     ``pygsampler.pyg.Sampler`` take it:
 
         class Nothing(pgs.Sampler):
             plan = ("nothing",)
 
             def launch(self, graph, seeds, *, epoch, batch, **how):
-                block = [0] * (len(seeds) + 1), [], []
-                made = pgs.MiniBatch.from_blocks(
+                block = [0] * (len(seeds) + 1), [], [] batch = pgs.MiniBatch.from_blocks(
                     seeds, seeds, [block], epoch=epoch, batch=batch
-                )
-                return Ready(made)
+                ) return Ready(batch)
 
     Parameters
     ----------
     seed : int, optional
-        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; as ``PGSampler`` has it.
+        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``: see ``PGSampler``.
     """
 
     __slots__ = ()
@@ -78,7 +76,7 @@ class Sampler(ABC, Generic[T_co]):
         self._numbers = BatchCounter(seed)  # type: ignore[misc]
 
     def _seeded_as(self, sampler: Sampler[Any]) -> None:
-        """Numbers of its own, by the seed of the sampler that it is made of."""
+        """Resets the counter, by the seed of the sampler that this one was derived from."""
         Sampler.__init__(self, sampler.seed)
         # Loaders of several processes refuse a seed that nobody gave.
         self._numbers.is_drawn = sampler._numbers.is_drawn
@@ -226,8 +224,8 @@ class Sampler(ABC, Generic[T_co]):
     ) -> T_co:
         """Samples from ``seeds``; returns a ``MiniBatch``, or another result of the sampler.
 
-        Of a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
-        on that device where torch uses CUDA, else the default stream), and the batch is there,
+        For a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
+        on that device where torch uses CUDA, else the default stream), and the batch is on the GPU,
         complete for every stream when this returns.
 
         Parameters
@@ -240,12 +238,12 @@ class Sampler(ABC, Generic[T_co]):
             0 to ``2**24 - 1``; the sampler's own by default.
         batch : int, optional
             0 to ``2**40 - 1``. By default the next number of the sampler's counter, so that two
-            calls never repeat a sample. A worker of torch's DataLoader starts to count at a place
-            that its own seed says. Other copies (made by fork or pickle) go on counting alike:
-            give them numbers, or seeds, of their own.
+            calls never repeat a sample. A worker of torch's DataLoader starts to count at a number
+            that depends on its own seed. Other copies (by fork or pickle) continue with equal
+            numbers: pass different numbers, or use different seeds.
         exclude : int32 or int64, shape [K], optional
-            Original ids of edges to sample around, as if they were not in the graph. Of a graph
-            that was made of arrays on a GPU only where it has no ``edge_ids``.
+            Original ids of edges to sample around, as if they were not in the graph. For a graph
+            that was created from arrays on a GPU only if it has no ``edge_ids``.
         threads : int
             The most threads for this batch; 0 for all that are idle. A GPU uses none.
 
@@ -274,12 +272,12 @@ class Sampler(ABC, Generic[T_co]):
         exclude: Any = None,
         threads: int = 0,
     ) -> PendingBatch[T_co]:
-        """Starts what ``sample`` does in the background; ``result()`` gives what that does.
+        """Starts ``sample`` in the background; ``result()`` waits and returns the batch.
 
         The seeds and excluded ids are copied before it returns; seeds on a GPU are read there, so
-        leave them as they are until the batch is done. Batches on a GPU run beside each other,
-        and beside what is put into the current stream later. Wrong arguments raise here, as
-        ``sample`` does for them; what fails later is raised by ``result()``.
+        they must not change until the batch is done. Batches on a GPU run in parallel with each
+        other, and with later work of the current stream. Wrong arguments raise here, as in
+        ``sample``; later errors are raised by ``result()``.
 
         Parameters
         ----------
@@ -435,7 +433,7 @@ _OF_SET = re.compile(r"(seeds|seed_time)([:\[].*)", re.DOTALL)
 
 
 def from_pickle(kind: type[S], arguments: dict[str, Any], seed: int, epoch: int, number: int) -> S:
-    """The sampler of a pickle: of what it was made with, and where it had come to."""
+    """Returns the sampler of a pickle, from its arguments and its counter."""
     sampler = kind(**arguments, seed=seed)
     sampler._numbers.go_on(epoch, number)
     return sampler
@@ -467,7 +465,7 @@ def _times_of_sets(seed_time: Any, count: int) -> list[Any]:
 
 
 def check_graph(graph: Any, with_types: bool = False) -> None:
-    """TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
+    """Raises TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
     if with_types and is_heterogeneous(graph):
         return
     if not is_homogeneous(graph):
@@ -482,7 +480,7 @@ def check_graph(graph: Any, with_types: bool = False) -> None:
 
 
 def check_blocks(sampler: Sampler[Any]) -> None:
-    """ValueError for a sampler whose batches are neither blocks nor subgraphs."""
+    """Raises ValueError for a sampler whose batches are neither blocks nor subgraphs."""
     if sampler.result_kind not in ("blocks", "subgraph"):
         raise ValueError(
             f"sampler: expected one of blocks or subgraphs, got {describe(sampler)}, whose batches "

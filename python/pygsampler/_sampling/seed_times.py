@@ -24,9 +24,9 @@ def is_scalar_time(given: Any) -> bool:
 def seed_times(
     given: Any, count: int, timed: TimeSortedRelation | TimeSortedGraph, where: str = "seed_time"
 ) -> array[Any]:
-    """A time for each seed, as the graph has times: int64 or float64.
+    """Returns a time for each seed, in the kind of the graph's times: int64 or float64.
 
-    TypeError for dates where the graph's times are none, and for floats beside integers.
+    Raises TypeError for dates if the graph's times are none, and for floats if they are integers.
     """
     if given is None:
         raise ValueError(

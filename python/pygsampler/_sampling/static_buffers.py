@@ -90,7 +90,7 @@ class _Sizes(NamedTuple):
 class StaticBuffers(EngineHandle):
     """Batches of one sampler and one graph on a GPU, one after the other in the same memory.
 
-    Samples lie in slots that take turns, so that one can be made while an earlier one is used;
+    Samples are in slots that take turns, so that one can be sampled while an earlier one is used;
     ``fill`` copies the next of them to the tensors of ``batch``. All of it is launches in torch's
     current stream, whose arguments are the same for every batch. A copy to the arrays of a hundred
     relations is one launch.

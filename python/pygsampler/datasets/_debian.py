@@ -88,11 +88,11 @@ class Debian:
         return len(self.vocabulary)
 
     def graph(self, *, directed: bool = False) -> Graph:
-        """The graph to sample from, with int64 ids.
+        """Returns the graph to sample from, with int64 ids; symmetric unless ``directed``.
 
-        Relation e is edge e, from the package to what it names. Unless ``directed``, edge
-        num_edges + e is the same relation backwards, so that a package also hears from those that
-        name it. A pair of packages related in two ways has two parallel edges.
+        Relation e is edge e, from the package to the package that it names. Unless ``directed``,
+        edge num_edges + e is the same relation backwards, so that a package also hears from the
+        packages that name it. A pair of packages related in two ways has two parallel edges.
         """
         from pygsampler._graph.graph import Graph
 
@@ -102,14 +102,15 @@ class Debian:
         return Graph.from_coo(src, dst, num_nodes=self.num_nodes)
 
     def hetero_graph(self, *, directed: bool = False) -> Graph:
-        """The graph with its types: packages, the sources that they are built from, maintainers.
+        """Returns the heterogeneous graph of packages; symmetric unless ``directed``.
 
-        The relations of each kind, ``("package", "Depends", "package")`` and so on, in the order of
-        ``kinds``; ``("source", "builds", "package")`` and ``("maintainer", "maintains",
-        "package")``, whose edge v is that of package v. Unless ``directed``, each of these has its
-        reverse beside it, ``("package", "rev_Depends", "package")``, with the same edge ids.
-        ``ndata["package"]["label"]`` are the labels, and ``edata[...]["relation"]`` of the kinds
-        says which relation an edge is.
+        Its nodes are packages, the sources that they are built from, and maintainers. Its edge
+        types are the relations of each kind, ``("package", "Depends", "package")`` and so on, in
+        the order of ``kinds``; ``("source", "builds", "package")`` and ``("maintainer",
+        "maintains", "package")``, whose edge v leads to package v. Unless ``directed``, each of
+        these also has its reverse, ``("package", "rev_Depends", "package")``, with the same edge
+        ids. ``ndata["package"]["label"]`` are the labels, and ``edata[...]["relation"]`` of the
+        kinds has the relation of each edge.
         """
         from pygsampler._graph.graph import Graph
 
@@ -143,9 +144,10 @@ class Debian:
         )
 
     def features(self, dtype: Any = "float32") -> NDArray[Any]:
-        """The words as a dense matrix [N, 512]: 1 where the description has the word, else 0.
+        """Returns the words as a dense matrix of ``dtype``, shape [N, 512].
 
-        It takes 130 MB as float32; ``word_indptr`` and ``word_indices`` say the same in 2 MB.
+        It has 1 where the description has the word, else 0. It takes 130 MB as float32;
+        ``word_indptr`` and ``word_indices`` say the same in 2 MB.
         """
         matrix = np.zeros((self.num_nodes, self.num_features), dtype=dtype)
         rows = np.repeat(np.arange(self.num_nodes), np.diff(self.word_indptr))

@@ -48,10 +48,10 @@ def read(
     Parameters
     ----------
     source : str or os.PathLike, or a list of such
-        A regular file; text may be packed with gzip. Of Parquet, Arrow and CSV also a folder of
+        A regular file; text may be packed with gzip. For Parquet, Arrow and CSV also a folder of
         files, in the order of their names, a pattern such as ``"edges/*.parquet"``, or a list;
         these need pyarrow, and the lines of all are counted on. A mapping of (str, str, str), the
-        edge types, to such sources has each type's edges in files of its own.
+        edge types, to such sources has separate files for the edges of each type.
     types : (str, str, str), or mapping of names to such, optional
         The edge type of all edges, (source type, relation, destination type); or the edge type
         that each name of the column ``relation`` stands for, of which the graph has all, in this
@@ -59,31 +59,31 @@ def read(
     relation, src_type, dst_type : str or int, optional
         The columns that say the relation of each edge, and the types of its source and target:
         names, or places from 0, of text or integers, at most 4096 of them. Without ``types`` all
-        three; the edge types are those of the file then, as they first occur. Of the formats
+        three; the edge types are those of the file then, as they first occur. Only for the formats
         "snap", "csv", "tsv", "parquet" and "arrow".
     format : {"snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx"}, optional
-        By the suffix of the name when not given; ``.txt`` is "snap".
+        By default the suffix of the name decides; ``.txt`` is "snap".
     src, dst : str or int, optional
         The columns of sources and targets: a name, or a place from 0. Without them those with
         usual names (src and dst, source and target, user and item, ...), else the only two; where
         columns have no names, the first two. With edge types also a mapping of these to columns;
         columns that are called as the node types, such as ``user_id`` of "user", come first.
     num_nodes : int, optional
-        The number of nodes, where some behind the largest id have no edges. Of a heterogeneous
-        graph a mapping of node types to numbers.
+        The number of nodes, if nodes behind the largest id have no edges. For a heterogeneous graph
+        a mapping of node types to numbers.
     undirected : bool
         Each of the E edges stands for both directions: the edges that are no self loops are also,
         in their order, the edges from E on, backwards.
     renumber : bool, optional
-        True numbers the nodes from 0 by ascending id, and ``graph.node_ids`` has the id
-        of each in the file (int64, shape [num_nodes]). Ids may be names then, in columns of text
-        of Parquet, Arrow and CSV, which needs pyarrow: ``graph.node_names`` has them, and
-        ``graph.index_of`` finds nodes by them. False keeps the ids. None does the first
-        for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second,
-        with a warning in the log ("pygsampler") where nearly all nodes are gaps. Of a
-        heterogeneous graph True numbers each node type from 0, and None is False.
+        True numbers the nodes from 0 by ascending id, and ``graph.node_ids`` has the id of each in
+        the file (int64, shape [num_nodes]). Ids may be names then, in columns of text of Parquet,
+        Arrow and CSV, which needs pyarrow: ``graph.node_names`` has them, and ``graph.index_of``
+        finds nodes by them. False keeps the ids. None is True for the format "snap" if ids have
+        gaps and ``num_nodes`` is None, else False, with a warning in the log ("pygsampler") if
+        nearly all nodes are gaps. For a heterogeneous graph True numbers each node type from 0, and
+        None is False.
     dtype : {"int32", "int64"}, or NumPy's or torch's dtype of that name, optional
-        Of the graph. Without it int32 where both columns are integers of at most 32 bits, else
+        The dtype of ids. By default int32 if both columns are integers of at most 32 bits, else
         int64, as for text.
     edge_data : iterable of str, or mapping of str to columns, optional
         Further columns, by name, that ``graph.edata`` is to have, such as weights; a mapping says
@@ -91,7 +91,7 @@ def read(
         with ``undirected`` of its reverse too. bool, integers and floats of Parquet and Arrow keep
         their dtype, without nulls; numbers in text are float64. Dates are int64 nanoseconds since
         1970, which ``PGSampler(temporal=)`` takes as dates; they need pyarrow. Other columns are
-        skipped. Not of the formats "npz" and "mtx". With edge types also a mapping of these to
+        skipped. Not for the formats "npz" and "mtx". With edge types also a mapping of these to
         columns.
     one_kind : bool
         True numbers both columns in one set of nodes though their names say two kinds of things,
@@ -148,27 +148,27 @@ def convert(
 ) -> Path:
     """Writes the graph of a file of edges to a graph file, for ``Graph.open``; returns its path.
 
-    The edges are streamed and need not fit in memory: what is held is 8 bytes for each node (16
-    with ``undirected``), more where nodes are numbered anew, and some 300 MB. The source is read
-    two or three times, and again for each part of the target that memory has room for. (The format
-    "npz" is read as a whole.) The target is there when all of it is: after an error or Ctrl-C it is
-    what it was before. A file that is there already is replaced where it is a graph file.
+    The edges are streamed and need not fit in memory: the conversion takes 8 bytes for each node
+    (16 with ``undirected``), more where nodes are numbered anew, and some 300 MB. The source is
+    read two or three times, and again for each part of the target that memory has room for. (The
+    format "npz" is read as a whole.) The target is written as a whole: an error or Ctrl-C leaves
+    the old file. An existing file is replaced only if it is a graph file.
 
-    Several files are gathered in a temporary file beside the target first: 16 bytes an edge, and
-    8 for each array over the edges. A graph whose ids are names is read as a whole.
+    Several files are first copied to a temporary file in the folder of the target: 16 bytes per
+    edge, and 8 for each array over the edges. A graph whose ids are names is read as a whole.
 
     Parameters
     ----------
     source : str or os.PathLike, or a list of such
     target : str or os.PathLike
     format, src, dst, num_nodes, undirected, renumber, dtype, edge_data, one_kind, progress
-        As for ``read``. The map of the ids is the array "node_ids" of the file, or names.
+        See ``read``. The map of the ids is the array "node_ids" of the file, or names.
 
     Raises
     ------
     OSError, TypeError, ValueError
-        As ``read``, and where the target cannot be written or the disk is full. ValueError for a
-        target that is there and is no graph file.
+        For the reasons of ``read``, and if the target cannot be written or the disk is full.
+        ValueError for an existing target that is no graph file.
     """
     files = _sources.files_of(source, format)
     wanted = as_path(target, "target")
@@ -201,12 +201,17 @@ def snap(
     edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
     progress: Progress = None,
 ) -> Graph:
-    """The graph of an edge list as <https://snap.stanford.edu/data> has them.
+    """Returns the graph of an edge list in the format of <https://snap.stanford.edu/data>.
 
-    ``read(source, format="snap", src=0, dst=1)``, whatever the names of the file and of columns:
-    numbers between blanks or tabs, an edge a line, comments behind # or %; packed with gzip or
-    not. Where the numbering has gaps, nodes are numbered from 0 and
+    It is ``read(source, format="snap", src=0, dst=1)``, whatever the names of the file and of
+    columns: numbers between blanks or tabs, an edge per line, comments behind # or %; packed with
+    gzip or not. If the numbering has gaps, nodes are numbered from 0 and
     ``graph.file_arrays["node_ids"]`` has their ids in the file.
+
+    Parameters
+    ----------
+    source, num_nodes, undirected, renumber, dtype, edge_data, progress
+        The arguments of ``read``.
     """
     return read(
         source,

@@ -47,8 +47,8 @@ class Ogb:
     name : str
         Such as "ogbn-arxiv".
     graph : Graph
-        N nodes, E edges, int64 ids; edge e is column e of OGB's ``edge_index``. Where OGB adds
-        the inverse of each edge, edges 2k and 2k + 1 are the two directions of line k.
+        N nodes, E edges, int64 ids; edge e is column e of OGB's ``edge_index``. If OGB adds the
+        inverse of each edge, edges 2k and 2k + 1 are the two directions of line k.
     features : array, shape [N, D], or None
         OGB's ``node_feat``.
     edge_features : array, shape [E, D], or None
@@ -58,7 +58,7 @@ class Ogb:
         The nodes of the standard split. None for link prediction: ``get_edge_split`` of OGB's
         loader has those edges.
     more : dict
-        What else comes with the graph, such as "node_year" or "edge_weight".
+        Further arrays of the graph, such as "node_year" or "edge_weight".
     """
 
     name: str
@@ -159,7 +159,7 @@ def _of_object(dataset: Any) -> Ogb:
 
 
 def _of_arrays(name: str, arrays: dict[str, Any], labels: Any) -> Ogb:
-    """OGB's own form: a dictionary of NumPy arrays."""
+    """Reads OGB's own format: a dictionary of NumPy arrays."""
     import numpy as np
 
     from pygsampler._graph.graph import Graph
@@ -195,7 +195,7 @@ def _of_arrays(name: str, arrays: dict[str, Any], labels: Any) -> Ogb:
 
 
 def _of_framework(name: str, graph: Any, labels: Any) -> Ogb:
-    """The form of OGB's loaders for PyG and for DGL, whose tensors are kept."""
+    """Reads the format of OGB's loaders for PyG and for DGL, without a copy of the tensors."""
     from pygsampler._graph.graph import Graph
 
     if hasattr(graph, "adj_tensors"):

@@ -1,4 +1,4 @@
-"""``ogbn_mag``: OGB's graph with types, by its own loader or from the files of its download."""
+"""``ogbn_mag``: OGB's heterogeneous graph, by its own loader or from the files of its download."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 def ogbn_mag(dataset: Any = None, *, root: Any = "dataset", reverse: bool = False) -> Graph:
     """The Microsoft Academic Graph of OGB: papers, authors, institutions and fields of study.
 
-    ``ndata["paper"]`` has what PyG's ``OGB_MAG`` calls so: ``"x"`` (float32, [N, 128]), ``"year"``
+    ``ndata["paper"]`` has the arrays of PyG's ``OGB_MAG``: ``"x"`` (float32, [N, 128]), ``"year"``
     and ``"y"``, the venue (int64, [N]), and ``"train_mask"``, ``"val_mask"`` and ``"test_mask"`` of
     the split by time (bool, [N]). Ids are int64; edge e of a relation is column e of OGB's
     ``edge_index``.
@@ -33,22 +33,21 @@ def ogbn_mag(dataset: Any = None, *, root: Any = "dataset", reverse: bool = Fals
     ----------
     dataset : data set, optional
         A ``NodePropPredDataset("ogbn-mag")`` that OGB's package has loaded. Without it the files
-        under ``root`` are read where they are there (neither ogb nor PyTorch is needed then, but
-        pandas helps), else the package ogb loads the data set, which may download it and asks
-        before it does.
+        under ``root`` are read if they exist (neither ogb nor PyTorch is needed then, but pandas
+        helps), else the package ogb loads the data set, and asks before it downloads it.
     root : str or os.PathLike
-        OGB's folder of data sets, with the files in ``root/ogbn_mag/raw``, or that of PyG, with
-        those in ``root/mag/raw``.
+        OGB's folder of data sets, with the files in ``root/ogbn_mag/raw``, or PyG's folder, with
+        the files in ``root/mag/raw``.
     reverse : bool
-        Whether each relation has its reverse beside it, with ``rev_`` before its name and the same
-        edge ids; without them nothing leads to authors.
+        True adds the reverse of each relation, with ``rev_`` before its name and the same edge ids;
+        without reverses no edge leads to authors.
 
     Raises
     ------
     TypeError, ValueError
         For another data set, and for files that do not fit together.
     ImportError
-        Where there are no files and the package ogb is not installed.
+        If there are no files and the package ogb is not installed.
     """
     both = boolean(reverse, "reverse")
     if dataset is not None:

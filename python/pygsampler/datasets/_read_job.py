@@ -68,9 +68,9 @@ _NODES_PER_EDGE = 20
 
 
 def warn_sparse_ids(source: str, plan: dict[str, Any], num_nodes: int, num_edges: int) -> None:
-    """A warning in the log where a single large id has made nearly all of the nodes.
+    """Logs a warning if nearly all nodes exist only because of a single large id.
 
-    Not where the caller has decided on the numbering.
+    It does not if the caller has decided on the numbering.
     """
     if plan["decided"] or num_nodes <= max(_MANY_NODES, _NODES_PER_EDGE * num_edges):
         return

@@ -90,7 +90,7 @@ def require_target(path: str, source: str | None = None) -> None:
 
 
 def format_of(path: str, given: Any) -> str:
-    """The format that is given, or that the name of the file stands for."""
+    """Returns the format argument, or the format of the file's suffix."""
     listed = ", ".join(FORMATS)
     if given is not None:
         if given not in FORMATS:

@@ -65,7 +65,7 @@ def files_of(source: Any, format: str | None = None) -> Files:
 
 
 def format_of(files: Files, given: Any) -> str:
-    """The format of all files, which is given, or for which their suffixes stand."""
+    """Returns the format of all files: the argument, or the format of their suffixes."""
     found = {_read_options.format_of(path, given): path for path in reversed(files.paths)}
     if len(found) > 1:
         listed = ", ".join(f"{kind} ({os.path.basename(path)})" for kind, path in found.items())

@@ -41,8 +41,8 @@ _PIECE = 1 << 20
 class Written(NamedTuple):
     """The temporary file of a table: its path and the plan that the engine reads it by.
 
-    ``names`` are the names that its ids number, as arrays beside a graph; ``kinds`` says which
-    columns were dates or spans.
+    ``names`` are the names that its ids number, as further arrays of a graph's file; ``kinds`` says
+    which columns were dates or spans.
     """
 
     path: str
@@ -392,7 +392,7 @@ def _text_format(files: Files, kind: str) -> tuple[Any, bool]:
 
 
 def _check_quotes(path: str, mark: str) -> None:
-    """ValueError for a quote that never ends, behind which pyarrow passes over rows."""
+    """Raises ValueError for a quote that never ends, behind which pyarrow passes over rows."""
     opened: Any = gzip.open if path.endswith(".gz") else open
     with opened(path, "rb") as file:
         # An even number of quotes in all pieces of whole lines is nearly always right.
@@ -454,7 +454,7 @@ def _as_text(column: Any) -> Any:
 
 
 def _check_names(column: Any, where: str, row: int) -> None:
-    """ValueError for a name that is missing; ``where`` has the place of its row."""
+    """Raises ValueError for a name that is missing; ``where`` has the place of its row."""
     import pyarrow.compute as pc
 
     missing = pc.or_kleene(column.is_null(), pc.equal(_as_text(column), ""))
@@ -465,7 +465,7 @@ def _check_names(column: Any, where: str, row: int) -> None:
 
 
 def _name_arrays(names: Any) -> dict[str, Any]:
-    """Names as the arrays beside a graph: their bytes, and where each begins."""
+    """Returns names as further arrays of a graph's file: their bytes, and their offsets."""
     import numpy as np
 
     _, offsets, text = names.buffers()

@@ -1,4 +1,4 @@
-"""In the places of DGL's: samplers of ``dgl.dataloading``, and the walks of ``dgl.sampling``."""
+"""Replacements of DGL's samplers in ``dgl.dataloading``, and of walks in ``dgl.sampling``."""
 
 from __future__ import annotations
 

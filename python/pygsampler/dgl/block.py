@@ -109,12 +109,12 @@ def _repeat(
 
 
 def make_block(g: Any, hop: HopArrays, values: str = "edge_weights") -> Any:
-    """The DGLBlock of one hop over the arrays of ``hop``, as DGL's own samplers make them.
+    """Returns the DGLBlock of one hop over the arrays of ``hop``, as DGL's own samplers do.
 
-    ``srcdata`` and ``dstdata`` hold ``dgl.NID``, ``edata`` holds ``dgl.EID``, and beside them stand
-    the features of ``g``, gathered when they are first read, and, by the name ``values`` and those
-    that a program gives, what the sampler has made for each edge. All ids have ``g``'s id type. The
-    block is where ``hop`` is, and so are its features, wherever ``g`` has them.
+    ``srcdata`` and ``dstdata`` hold ``dgl.NID``, ``edata`` holds ``dgl.EID``, and they also hold
+    the features of ``g``, gathered when they are first read, and the sampler's values of each edge,
+    by the name ``values`` and the names of a program. All ids have ``g``'s id type. The block and
+    its features are on the device of ``hop``, wherever ``g`` has them.
     """
     made = _made(g, hop, values)
     edge_ids = hop.edge_ids.to(hop.src.dtype)
@@ -148,8 +148,10 @@ def make_block(g: Any, hop: HopArrays, values: str = "edge_weights") -> Any:
 
 @cache
 def all_formats() -> Any:
-    """The formats that a block may have, as DGL's engine takes them: it would make four objects of
-    a list of Python's, for each relation anew."""
+    """The formats that a block may have, as an object of DGL's engine.
+
+    A Python list would become four objects in the engine, for each relation anew.
+    """
     return convert_to_object(["coo", "csr", "csc"])
 
 
@@ -174,11 +176,11 @@ def block_from_types(
     node_frames: list[Any],
     edge_frames: list[Any],
 ) -> Any:
-    """The DGLBlock of a graph's types: what follows from these is made for the first one.
+    """Returns a DGLBlock of a graph's types, which shares derived values with other such blocks.
 
-    Its constructor would ask DGL's engine for the types of all ends, for each block anew. Lists of
-    types, which DGL hands out as they are, are each block's own: who takes a type out of one, as
-    out of ``block.canonical_etypes``, changes no other block.
+    Derived values are computed for the first block. The constructor of DGL would ask its engine for
+    the types of all ends, for each block anew. Lists of types, which DGL returns without a copy,
+    are not shared: a change of ``block.canonical_etypes`` changes no other block.
     """
     known = _of_types(ntypes, etypes)
     if not known:
@@ -229,7 +231,7 @@ def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
 
 
 def _made(g: Any, hop: HopArrays | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
-    """Returns what the sampler has made for each edge, by names that the graph does not have."""
+    """Returns the sampler's values of each edge, by names that the graph does not have."""
     made = {} if hop.edge_weights is None else {values: hop.edge_weights}
     made.update(hop.edge_values)
     for name in made:

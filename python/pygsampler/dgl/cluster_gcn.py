@@ -26,27 +26,28 @@ _MODES = ("k-way", "recursive")
 
 
 class ClusterGCNSampler(Sampler):
-    """Cluster-GCN (Chiang et al., 2019) in the place of ``dgl.dataloading.ClusterGCNSampler``.
+    """Cluster-GCN (Chiang et al., 2019) as a replacement of ``dgl.dataloading.ClusterGCNSampler``.
 
     The graph is cut once into ``k`` parts by METIS, which comes with pymetis, ``pip install
-    pymetis``; DGL 1.1.3's own never ends on some graphs. ``sampler.sample(g,
-    partition_ids)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's features: the
-    nodes of these parts, one part behind the other, and all edges of the graph among them, those
-    between the parts too.
+    pymetis``; the METIS of DGL 1.1.3 never ends on some graphs. ``sampler.sample(g,
+    partition_ids)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's features: the nodes
+    of these parts, one part behind the other, and all edges of the graph among them, those between
+    the parts too.
 
     Parameters
     ----------
     g : dgl.DGLGraph
         A homogeneous graph.
     k : int
-        Parts.
+        The number of parts.
     cache_path : str, optional
-        The file where the parts are kept and, if it is there, read from. None: none. DGL's own
-        files are refused, as they are pickles, and are not asked of which graph they are.
+        The file to which the parts are written and, if it exists, from which they are read. None:
+        no file. DGL's own files are refused: they are pickles, and do not say which graph they
+        belong to.
     balance_ntypes : None
         Not offered: NotImplementedError.
     balance_edges : bool
-        Parts have about as many edges into them, rather than nodes.
+        Parts have about as many in-edges, instead of nodes, as each other.
     mode : str
         ``'k-way'``, or ``'recursive'``: by halves.
     prefetch_ndata, prefetch_edata, output_device
@@ -54,7 +55,7 @@ class ClusterGCNSampler(Sampler):
 
     Notes
     -----
-    ``partition_offset`` and ``partition_node_ids`` are as DGL's: the nodes of part i are
+    ``partition_offset`` and ``partition_node_ids`` have DGL's meaning: the nodes of part i are
     ``partition_node_ids[partition_offset[i]:partition_offset[i + 1]]``.
 
     Raises

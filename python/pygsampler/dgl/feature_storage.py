@@ -24,18 +24,18 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
 
     Blocks then have the rows of their nodes as ``srcdata["x"]``, prefetched by DGL's ``DataLoader``
     or read when they are first asked for, and likewise ``g.edata`` and ``prefetch_edge_feats``.
-    ``loader.attach_data("y", storage)`` takes it too. What DGL does not read by rows, such as
-    message passing over the whole graph, needs a tensor: ``g.ndata["x"][:]`` is one.
+    ``loader.attach_data("y", storage)`` takes it too. Operations that do not read by rows, such as
+    message passing over the whole graph, need a tensor: ``g.ndata["x"][:]``.
 
     Parameters
     ----------
     features : Features, or what ``Features.from_tensor`` takes
-        A row for each node or edge. As a column they are where the graph is, as DGL asks for.
+        A row for each node or edge. A column has the device of the graph, as DGL requires.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no array with rows.
+        For an object that is no array with rows.
     IndexError
         For an id that is no row.
     """
@@ -66,10 +66,22 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
     def fetch(
         self, indices: torch.Tensor, device: Any, pin_memory: bool = False, **kwargs: Any
     ) -> Any:
-        """The rows of ``indices`` on ``device``, as DGL's loader asks for them.
+        """Returns the rows of ``indices`` on ``device``, for DGL's loader.
 
-        On the CPU a ``PendingColumn``, read by idle cores of the engine until its ``wait()``; else
-        a tensor.
+        Parameters
+        ----------
+        indices : tensor of int32 or int64, shape [N]
+            Ids of rows.
+        device : str or torch.device
+            The device of the result.
+        pin_memory, **kwargs
+            DGL's arguments, for copies to ``device``.
+
+        Returns
+        -------
+        PendingColumn or torch.Tensor
+            On the CPU a ``PendingColumn``, read by idle cores of the engine until its ``wait()``;
+            else a tensor.
         """
         if self.features._where() < 0:
             return PendingColumn(self.features, indices.cpu(), device, pin_memory)

@@ -1,6 +1,7 @@
-"""Graphs of ours made of DGL's, once for as long as these live.
+"""Conversion of DGL's graphs, cached as long as these live.
 
-They are their CSC, or several edge types as one graph, and what rows draw by.
+The results are homogeneous graphs on DGL's CSC, graphs of several edge types, and graphs with
+weights or masks.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class EdgePlaces(NamedTuple):
 
 
 class _WeightedGraph(NamedTuple):
-    """Arrays made of weights, or of a mask, as they were at one time."""
+    """Arrays computed from weights, or from a mask, in the state of one time."""
 
     arrays: tuple[weakref.ref[Any], ...]
     state: tuple[Any, ...]
@@ -58,7 +59,7 @@ class _WeightedGraph(NamedTuple):
 
 
 class _CachedGraph:
-    """Arrays made of a graph of DGL's, or of some of its edge types, when first asked for."""
+    """Arrays computed from a graph of DGL, or from some of its edge types, at their first use."""
 
     __slots__ = (
         "__weakref__",
@@ -107,14 +108,13 @@ released in the child."""
 
 
 def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
-    """The in-edges of the DGLGraph ``g`` for seeds on ``device``; arrays are shared, not copied.
+    """Returns the in-edges of the DGLGraph ``g`` for seeds on ``device``, without a copy.
 
-    With ``types``, ids of edge types in ascending order, it is a graph of those, as ``Joint`` has
-    them; without, ``g`` has one node type and one edge type.
+    With ``types``, ids of edge types in ascending order, it is a graph of these types, as ``Joint``
+    has them; without them ``g`` has one node type and one edge type.
 
-    Where the seeds are says who samples, as in DGL: the CPU or the GPU that ``g`` is on, or, for
-    a ``g`` in page-locked host memory (``use_uva=True`` of DGL's loader, ``g.pin_memory_()``),
-    any GPU.
+    The device of the seeds samples, as in DGL: the CPU or the GPU that ``g`` is on, or, for a ``g``
+    in page-locked host memory (``use_uva=True`` of DGL's loader, ``g.pin_memory_()``), any GPU.
 
     Whatever alters edges, nodes, id type, device or formats (``add_edges``, ``remove_nodes``,
     ``g.int()``, ``g.to``, ``g.formats``, ...) makes a new graph index, also where the DGLGraph
@@ -139,7 +139,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
 
 
 def check_place(g: Any, place: str, device: torch.device, where: str) -> None:
-    """ValueError for seeds, called ``where``, on a device that cannot sample ``g`` on ``place``."""
+    """Raises ValueError for seeds ``where`` on a device that cannot sample ``g`` on ``place``."""
     if str(device) == place:
         return
     if place != "cpu" or device.type != "cuda":
@@ -163,9 +163,11 @@ _turned: dict[int, tuple[weakref.ref[Any], Any]] = {}
 
 
 def reverse(g: Any) -> Any:
-    """``g`` with each edge turned round; ids and data are those of ``g``. Edges of a type (source,
-    relation, destination) are of (destination, relation, source). DGL turns what it has of the
-    graph, and copies nothing."""
+    """Returns ``g`` with each edge reversed; ids and data are those of ``g``.
+
+    Edges of a type (source, relation, destination) become edges of (destination, relation, source).
+    DGL reverses the formats that it has of the graph, and copies nothing.
+    """
     index = g._graph
     known = _turned.get(id(index))
     if known is None or known[0]() is not index:
@@ -177,10 +179,10 @@ def reverse(g: Any) -> Any:
 
 
 def edge_places(g: Any, graph: Graph) -> EdgePlaces | None:
-    """Returns how to exclude edges of ``g`` in ``graph``, which ``graph_of`` made of it.
+    """Returns the table to exclude edges of ``g`` in ``graph``, a result of ``graph_of``.
 
-    None where ``graph`` knows the ids of DGL: on the host, or pinned there, it does. For a CSC
-    that DGL has on a GPU, the table that turns ids into places is made at first use.
+    None where ``graph`` knows the ids of DGL: on the host, or pinned there, it does. For a CSC that
+    DGL has on a GPU, the table that converts ids to places is built at first use.
     """
     taken = _taken(g)
     if graph is not taken.own or graph.device == "cpu" or graph.edge_ids is None:
@@ -193,14 +195,14 @@ def edge_places(g: Any, graph: Graph) -> EdgePlaces | None:
 
 
 def weighted_graph(g: Any, graph: Graph, kind: str, name: str) -> Graph:
-    """``graph``, made of ``g`` by ``graph_of``, with what ``"prob"`` or ``"mask"`` draws by.
+    """Returns ``graph_of`` ``g``, which is ``graph``, with the array of ``"prob"`` or ``"mask"``.
 
-    That is ``g.edata[name]``, which may be anywhere. Tables are made of it on the CPU, and anew
-    where it is another tensor, or was written to: its version says so, as torch counts it. They
-    are forgotten with the tensor. They are a graph of their own, which knows the ids of DGL.
+    The array is ``g.edata[name]``, on any device. Tables are computed from it on the CPU, and anew
+    if it is another tensor, or was written to, which torch's version counter shows. They are
+    forgotten with the tensor. They are a separate graph, which knows the ids of DGL.
 
-    Raises ``ValueError`` for an array that ``g`` does not have, for one without one value for each
-    edge and for values that are no weights; ``TypeError`` for other dtypes.
+    Raises ``ValueError`` for an array that ``g`` does not have, for an array without one value for
+    each edge and for values that are no weights; ``TypeError`` for other dtypes.
     """
     if name not in g.edata:
         _refuse(kind, name, g.edata)
@@ -225,10 +227,10 @@ def weighted_graph(g: Any, graph: Graph, kind: str, name: str) -> Graph:
 def graph_with_arrays(
     g: Any, graph: Graph, edges: Sequence[str], nodes: Sequence[str], row_names: Sequence[str]
 ) -> Graph:
-    """``graph``, made of ``g`` by ``graph_of``, with the arrays that a program reads.
+    """Returns ``graph_of`` ``g``, which is ``graph``, with the arrays that a program reads.
 
-    They are those of these names in ``g.edata`` and ``g.ndata``, of one value a row unless they are
-    among ``row_names``, and are looked at anew where one is another tensor or was written to.
+    They are the arrays of these names in ``g.edata`` and ``g.ndata``, of one value per row unless
+    they are among ``row_names``, and are read anew if one is another tensor or was written to.
 
     Raises ``ValueError`` for an array that ``g`` does not have, ``NotImplementedError`` on a GPU.
     """
@@ -259,12 +261,12 @@ def graph_with_arrays(
 def walk_graph(
     g: Any, device: torch.device, name: str | None, types: Sequence[int] = (), second: bool = False
 ) -> Graph:
-    """A graph for walks along the out-edges of ``g`` from seeds on ``device``, by weights.
+    """Returns a graph for walks along the out-edges of ``g`` from seeds on ``device``.
 
-    It is that of ``graph_of`` where ``name`` is None. Else walks with ``prob=name`` draw by
+    It is the result of ``graph_of`` if ``name`` is None. Else walks with ``prob=name`` draw by
     ``g.edata[name]``, or with ``types`` by ``g.edges[etype].data[name]``, where edges of types
-    without it are equal. Tables are made as by ``drawn_of``; what does not depend on the weights
-    is made once. ``second`` is for walks that look back.
+    without it are equal. Tables are built as by ``drawn_of``; tables that do not depend on the
+    weights are built once. ``second`` is for walks that look back.
 
     Raises as ``graph_of`` and ``drawn_of`` do.
     """
@@ -327,7 +329,7 @@ def _refuse(kind: str, name: str, arrays: Any) -> None:
 
 
 def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
-    """ValueError for the first weight of several types that is none, by its own type and id."""
+    """Raises ValueError for the first invalid weight of several types, by its type and id."""
     for etype in (g.canonical_etypes[t] for t in types):
         data = g.edges[etype].data
         wrong = ~((data[name] >= 0) & data[name].isfinite()) if name in data else torch.empty(0)
@@ -342,7 +344,7 @@ def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
 def _current(
     taken: _CachedGraph, about: tuple[str, ...], arrays: list[Any], make: Callable[[Graph], Graph]
 ) -> _WeightedGraph:
-    """Returns what was made of these arrays, anew where one of them has been written to."""
+    """Returns the cached result for these arrays, computed anew if one of them was written to."""
     key, state = (*about, *map(id, arrays)), tuple(map(_state, arrays))
     drawn = taken.drawn.get(key)
     if drawn is None or drawn.state != state or not _are(drawn.arrays, arrays):
@@ -390,7 +392,7 @@ def _make_places(g: Any) -> EdgePlaces:
 
 
 def check_graph(g: Any, name: str = "g") -> None:
-    """TypeError for what is no DGLGraph; of a DistGraph it says who samples it."""
+    """Raises TypeError for what is no DGLGraph; of a DistGraph it says who samples it."""
     if isinstance(g, DistGraph):
         raise TypeError(
             f"{name}: expected a dgl.DGLGraph, got a DistGraph, whose edges are in other processes;"

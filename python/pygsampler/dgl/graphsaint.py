@@ -25,7 +25,7 @@ _OfDGL = graphsaint.SAINTSampler
 
 
 class SAINTSampler(OptionSampler, Sampler):
-    """GraphSAINT in the place of ``dgl.dataloading.SAINTSampler``.
+    """GraphSAINT as a replacement of ``dgl.dataloading.SAINTSampler``.
 
     ``sampler.sample(g, indices)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's
     features: distinct nodes, and all edges among them. The nodes are, by ``mode``,
@@ -34,7 +34,7 @@ class SAINTSampler(OptionSampler, Sampler):
       it is 0;
     - ``'edge'``: the ends of ``budget`` draws, with replacement, of edges, u to v by
       1 / out-degree(u) + 1 / in-degree(v);
-    - ``'walk'``: what walks along edges meet, ``budget`` is (walks, steps of each), from uniform
+    - ``'walk'``: the nodes of walks along edges, ``budget`` is (walks, steps of each), from uniform
       nodes with replacement. A walk that finds no edge stays.
 
     Parameters
@@ -44,17 +44,16 @@ class SAINTSampler(OptionSampler, Sampler):
     budget : int, or a pair of int for ``'walk'``
         See above.
     cache : bool
-        Accepted for compatibility. The degrees of each graph are kept with it in any case.
+        Accepted for compatibility. The degrees of each graph are cached in any case.
     prefetch_ndata, prefetch_edata, output_device
         As in DGL.
     seed : int, optional
-        64-bit seed of the random numbers, which are those of ``PGSampler`` of this module in all
-        respects. Default: torch's.
+        64-bit seed of the random numbers, as for ``PGSampler`` of this module. Default: torch's.
 
     Notes
     -----
-    The indices that a loader gives are no nodes. With ``set_epoch`` they say which batch it is:
-    the same indices give the same subgraph. The exact norms of edges and of losses are those of
+    The indices of a loader are no nodes. With ``set_epoch`` they identify the batch: the same
+    indices give the same subgraph. The exact norms of edges and of losses are in
     ``pygsampler.samplers.saint_node`` and ``saint_edge``.
     """
 

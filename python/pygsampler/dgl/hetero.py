@@ -199,10 +199,10 @@ def seeds_of_types(g: Any, given: Any) -> Ids:
 
 
 def place_of(g: Any, seeds: Ids) -> torch.device:
-    """Returns the device on which a batch of such seeds is made.
+    """Returns the device that samples a batch of such seeds.
 
-    It is that of ``g``, or for one in page-locked host memory any GPU. ValueError for seeds that
-    are elsewhere.
+    It is the device of ``g``, or for a graph in page-locked host memory any GPU. Raises ValueError
+    for seeds on another device.
     """
     places = {kind: ids.device for kind, ids in seeds.items() if len(ids)}
     for kind, place in places.items():
@@ -270,11 +270,11 @@ _graphs: dict[tuple[int, _Reads], _CachedHeteroGraph] = {}
 
 
 def graph_of_types(g: Any, reads: _Reads, place: torch.device | None = None) -> Graph:
-    """``g`` with the arrays of those names, where types have them, on the CPU or there; kept as
-    long as neither changes.
+    """Returns ``g`` with the arrays of those names, where types have them, on the CPU or a GPU.
 
-    Of a ``g`` on a GPU the CSCs are copied to the host, and from there to the GPU: weights are made
-    into tables, and edges to leave out are found, on the host.
+    The result is cached as long as neither changes. For a ``g`` on a GPU the CSCs are copied to the
+    host, and from there to the GPU: tables of weights are built, and edges to leave out are found,
+    on the host.
     """
     taken = _taken(g, reads)
     if place is None or place.type == "cpu":
@@ -448,9 +448,9 @@ def _index(
     num_dst: Counts,
     like: torch.Tensor,
 ) -> Any:
-    """DGL's index of a block of such relations, whose arrays are DGL's, as ``like`` is.
+    """Returns DGL's index of a block of such relations, whose arrays are DGL's, as ``like`` is.
 
-    As for one relation, ``dgl.create_block`` would look for the largest index of each.
+    The function ``dgl.create_block`` would search the largest index of each relation.
     """
     formats, relations = all_formats(), []
     for (src, _, dst), (indptr, indices), count in zip(etypes, csc, num_edges, strict=True):

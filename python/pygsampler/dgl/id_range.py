@@ -17,13 +17,13 @@ _SMALLEST_CLASS = 1 << 16
 
 
 def id_range(count: int, like: torch.Tensor) -> torch.Tensor:
-    """0 to ``count - 1``, with the dtype and on the device of ``like``.
+    """Returns 0 to ``count - 1``, with the dtype and on the device of ``like``.
 
     On the CPU each call gives a copy-on-write view of the same pages: 5 microseconds for any
-    number, where writing half a million takes several hundred. What one block's owner writes there,
-    and DGL's ``global_uniform_negative_sampling`` does, no other block sees. On a GPU, where DGL
-    sorts out of place, blocks share one array of each size class, which is never freed: kernels of
-    any stream may still read it.
+    number, where writing half a million takes several hundred. A write to the ids of one block, as
+    by DGL's ``global_uniform_negative_sampling``, changes no other block. On a GPU, where DGL sorts
+    out of place, blocks share one array of each size class, which is never freed: kernels of any
+    stream may still read it.
     """
     if like.is_cuda:
         return _on_gpu(_class_of(count), like.dtype, like.device)[:count]

@@ -25,15 +25,15 @@ _OfDGL = labor_sampler.LaborSampler
 
 
 class LaborSampler(HeteroOptionSampler):
-    """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
+    """LABOR (Balin and Catalyurek, 2023) as a replacement of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
     most its chance: a destination has ``fanout`` edges in the mean, and a batch has fewer nodes
-    than ``PGSampler``'s. ``pygsampler.LaborSampler`` says what the chances are.
+    than ``PGSampler``'s. ``pygsampler.LaborSampler`` has the formulas of the chances.
 
-    Blocks have ``edata["edge_weights"]``, as DGL's, where ``prob`` or ``importance_sampling`` is
-    given: weight / chance, scaled so that those of a destination sum to the number of its edges,
-    for models that take the mean of weighted messages.
+    With ``prob`` or ``importance_sampling`` blocks have ``edata["edge_weights"]``, like DGL's:
+    weight / chance, scaled so that the values of a destination sum to the number of its edges, for
+    models that take the mean of weighted messages.
 
     Parameters
     ----------
@@ -41,40 +41,38 @@ class LaborSampler(HeteroOptionSampler):
         Edges of a destination in the mean, outermost hop first; -1 takes all. A dict has all edge
         types of a heterograph.
     edge_dir : str
-        ``'in'``, or ``'out'`` as for ``PGSampler``: out-neighbours.
+        ``'in'``, or ``'out'`` as for ``PGSampler``: out-neighbors.
     prob : str, optional
         The name of an array in ``g.edata``: a finite weight >= 0 for each edge. Edges of weight 0
-        are never drawn. ValueError, at the first batch, where the graph has none of that name.
+        are never drawn. ValueError, at the first batch, if the graph has no such array.
     importance_sampling : int
-        i of LABOR-i, at most 16: rounds in which chances are made that have fewer nodes. -1, and
-        any negative number: rounds until the expected number of nodes hardly falls.
+        i of LABOR-i, at most 16: rounds in which chances are computed that need fewer nodes. -1,
+        and any negative number: rounds until the expected number of nodes hardly falls.
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
         Numbers change gradually from a batch of this sampler to the next, in a worker process from
-        that worker's, so that nodes met in one are met in the next, and in so many batches to
-        independent ones: by DGL's law (``pygsampler.LaborSampler``). 0 or less: the same in all
-        batches, until ``set_seed`` or ``set_epoch``. Other than 1 a batch follows from the batches
-        before it, too.
+        that worker's, so that nodes of one batch are met again in the next, and over so many
+        batches to independent numbers: by DGL's rule (``pygsampler.LaborSampler``). 0 or less: the
+        same in all batches, until ``set_seed`` or ``set_epoch``. Other than 1 a batch follows from
+        the batches before it, too.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
     seed : int, optional
-        64-bit seed of the random numbers, which are those of ``PGSampler`` of this module in all
-        respects. Default: torch's.
+        64-bit seed of the random numbers, as for ``PGSampler`` of this module. Default: torch's.
 
     Notes
     -----
     ``fanouts``, ``prob``, ``importance_sampling`` and ``layer_dependency`` may be assigned, and
-    count from the next batch on. Excluded edges are left out before chances are made:
-    a destination has ``fanout`` of its other edges in the mean, where DGL samples first.
+    count from the next batch on. Excluded edges are left out before chances are computed: a
+    destination has ``fanout`` of its other edges in the mean, where DGL samples first.
 
-    Of a heterograph each edge type is sampled by itself, by one number for each node
-    in a hop: the nodes that one edge type keeps are likely those that others keep
-    (``pygsampler.LaborSampler``). Edge types without ``prob`` are sampled uniformly. Blocks
-    have all types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a
-    dict.
+    In a heterograph each edge type is sampled separately, by one number for each node in a hop:
+    nodes that one edge type samples are likely sampled by others (``pygsampler.LaborSampler``).
+    Edge types without ``prob`` are sampled uniformly. Blocks have all types, and ``edge_weights``
+    of the edge types that have weights. Excluded edges are a dict.
 
-    Batches are made where the seeds are, of a ``g`` there or in page-locked memory.
+    The device of the seeds samples, from a ``g`` there or in page-locked memory.
 
     ``Sampler(pygsampler.LaborSampler(fanouts, edge_weights="ht"))`` gives each edge one over its
     chance as ``block.edata["edge_weights"]``, by which sums are unbiased.
@@ -132,10 +130,10 @@ class LaborSampler(HeteroOptionSampler):
         return own[name]
 
     def set_seed(self, random_seed: int | None = None) -> None:
-        """Sets the seed, by DGL's name of the argument; ``None`` is torch's seed.
+        """Sets the seed to ``random_seed``, an argument with DGL's name; ``None`` is torch's seed.
 
-        DGL's is for the next batch alone: here it stays. Numbers follow from the seeds of a batch,
-        too, so two samplers with one seed draw alike for the same seeds.
+        In DGL the seed is for the next batch alone: here it stays. Numbers also follow from the
+        seeds of a batch, so two samplers with one seed have the same draws for the same seeds.
         """
         super().set_seed(random_seed)
         if "cnt" in vars(self):

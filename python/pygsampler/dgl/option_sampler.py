@@ -13,11 +13,20 @@ __all__ = ["OptionSampler"]
 
 
 class OptionSampler(BlockSampler):  # type: ignore[misc]
-    """A sampler by options, made at the first batch after one has changed.
+    """A sampler by options, built at the first batch after an option has changed.
 
-    It stands before ``Sampler`` among the bases. Options are checked at once where our methods
-    sample. A subclass that samples by methods of its own may give its options other values, as
-    with DGL's classes, which check nothing; those are refused when our methods read them.
+    It precedes ``Sampler`` among the bases. Options are checked at once where our methods sample. A
+    subclass that samples by other methods may assign other values, as with DGL's classes, which
+    check nothing; our methods refuse such values when they read them.
+
+    Parameters
+    ----------
+    options : dict
+        The arguments of the sampler by name.
+    seed : int or None
+        The seed of ``Sampler``.
+    **kwargs
+        Further arguments of ``Sampler``.
     """
 
     # Options that DGL's class does not have.
@@ -56,7 +65,7 @@ class OptionSampler(BlockSampler):  # type: ignore[misc]
         self._options = options
 
     def _current(self) -> sampler_base.Sampler[Any]:
-        """The sampler, made anew where an option or an item of the list of fanouts has changed."""
+        """The sampler, built anew if an option or an item of the list of fanouts has changed."""
         fanouts = self._options.get("fanouts")
         # A list may have been written to; options are another dict where one was assigned.
         now = self._options, tuple(fanouts) if isinstance(fanouts, list) else None

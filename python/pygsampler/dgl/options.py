@@ -32,7 +32,7 @@ class EdgeDirection:
 
 
 def check_direction(edge_dir: Any) -> None:
-    """ValueError for what is no direction of edges."""
+    """Raises ValueError for what is no direction of edges."""
     if edge_dir not in ("in", "out"):
         raise ValueError(f"edge_dir: expected 'in' or 'out', got {edge_dir!r}")
 

@@ -26,11 +26,11 @@ __all__ = ["PinSAGESampler", "RandomWalkNeighborSampler"]
 
 
 class RandomWalkNeighborSampler:
-    """The nodes that walks visit most as neighbours: as ``dgl.sampling.RandomWalkNeighborSampler``.
+    """Neighbors by visits of walks, like ``dgl.sampling.RandomWalkNeighborSampler``.
 
         sampler = RandomWalkNeighborSampler(g, 2, 0.5, 10, 3, ["bought-by", "bought"])
-        neighbours = sampler(torch.arange(1000))
-        neighbours.edata["weights"]
+        neighbors = sampler(torch.arange(1000))
+        neighbors.edata["weights"]
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class RandomWalkNeighborSampler:
         Walks from each node. The visits of a node, ``num_random_walks * num_traversals``, are at
         most 2048.
     num_neighbors : int
-        How many of the most visited nodes are taken.
+        The number of most visited nodes that are taken.
     metapath : list of edge types, optional
-        Up to 64, from a node type back to itself. Without, the one edge type of ``G``.
+        Up to 64, from a node type back to itself. Without it ``G`` has one edge type.
     weight_column : str
         The name of the edge array with the numbers of visits.
     seed : int, optional
@@ -61,10 +61,10 @@ class RandomWalkNeighborSampler:
 
     Notes
     -----
-    What a walk visits are the ends of its traversals, the node itself too where it comes back. Of
-    nodes with as many visits those that came first are taken, walk after walk, where DGL takes the
-    larger ids. Attributes may be assigned after construction, as in DGL. Random numbers, graphs and
-    devices are as for ``random_walk``: the same neighbours on CPU and GPU.
+    A walk visits the ends of its traversals, also the node itself if it comes back. Among nodes
+    with as many visits the first in the order of walks are taken; DGL takes the larger ids.
+    Attributes may be assigned after construction, as in DGL. Random numbers, graphs and devices are
+    as for ``random_walk``: the same neighbors on CPU and GPU.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class RandomWalkNeighborSampler:
         return len(self._kinds) == 1 and not is_typed(self.G)
 
     def __call__(self, seed_nodes: Any) -> Any:
-        """The neighbours of some nodes.
+        """Returns the neighbors of ``seed_nodes`` as a graph.
 
         Parameters
         ----------
@@ -147,15 +147,15 @@ class RandomWalkNeighborSampler:
         -------
         dgl.DGLGraph
             On the device of the nodes, with all nodes of that type, and an edge to each of
-            ``seed_nodes`` from each of its neighbours: the most visited first, nodes in their
-            order. ``edata[weight_column]`` has the numbers of visits, dtype ``G.idtype``.
+            ``seed_nodes`` from each of its neighbors: the most visited first, nodes in their order.
+            ``edata[weight_column]`` has the numbers of visits, dtype ``G.idtype``.
 
         Raises
         ------
         IndexError
             For an id that is no node.
         TypeError, ValueError, CudaError
-            As ``random_walk``.
+            For the reasons of ``random_walk``.
         """
         g = self.G
         ids = nodes_of(g, seed_nodes, "seed_nodes")

@@ -46,7 +46,7 @@ def random_walk(
     return_eids: bool = False,
     seed: int | None = None,
 ) -> tuple[torch.Tensor, ...]:
-    """Random walks from ``nodes`` along the out-edges of ``g``: as ``dgl.sampling.random_walk``.
+    """Returns random walks from ``nodes`` along out-edges, like ``dgl.sampling.random_walk``.
 
         traces, types = pygsampler.dgl.random_walk(g, torch.arange(1000), length=10)
 
@@ -55,12 +55,12 @@ def random_walk(
     g : dgl.DGLGraph
         With several node or edge types it takes a ``metapath``.
     nodes : int32 or int64, shape [N], or a sequence of int
-        Where the walks begin, on the device of ``g``, or on any GPU for a graph in page-locked host
-        memory; of the node type that the metapath begins with. A node that is given twice has two
-        walks.
+        The first node of each walk, on the device of ``g``, or on any GPU for a graph in
+        page-locked host memory; of the node type that the metapath begins with. A repeated node has
+        several walks.
     metapath : list of edge types, optional
-        The edge type of each step, as ``"follow"`` or ``("user", "follow", "user")``. Any length
-        where a pattern of at most 64 repeats.
+        The edge type of each step, as ``"follow"`` or ``("user", "follow", "user")``. It may have
+        any length if a pattern of at most 64 types repeats.
     length : int, optional
         Steps of a walk where there is no metapath; with one it is ignored, as in DGL.
     prob : str, optional
@@ -73,8 +73,8 @@ def random_walk(
     return_eids : bool
         Return the edges, too.
     seed : int, optional
-        Makes the walks a function of (graph, arguments, seed, nodes). Without, each call draws one
-        number of PyTorch's CPU generator: no call repeats another, but after
+        With a seed the walks are a function of (graph, arguments, seed, nodes). By default each
+        call draws one number of PyTorch's CPU generator: no call repeats another, except after
         ``torch.manual_seed``.
 
     Returns
@@ -89,8 +89,8 @@ def random_walk(
     Raises
     ------
     ValueError, IndexError
-        For values that can't be, chances outside [0, 1] and ids that are no nodes; those that DGL
-        refuses are ``dgl.DGLError`` too.
+        For impossible values, chances outside [0, 1] and ids that are no nodes; errors that DGL
+        raises too are also ``dgl.DGLError``.
     TypeError
         For an argument of another type or dtype.
     NotImplementedError
@@ -100,16 +100,16 @@ def random_walk(
 
     Notes
     -----
-    The law is DGL's: an edge is drawn uniformly, or by weight, among the out-edges of the step's
-    type, and a walk ends where there is none. A node whose weights are all 0 ends it too, where DGL
-    leaves open what happens. On a GPU the walks are those of the CPU.
+    Walks follow DGL's rule: an edge is drawn uniformly, or by weight, among the out-edges of the
+    step's type, and a walk ends if there is none. A node whose weights are all 0 also ends it; DGL
+    leaves that case open. Walks on a GPU and on the CPU are equal.
 
-    The graph by its out-edges is made at the first call, and kept as long as ``g``; a graph with
-    types is joined to one for each set of edge types. Tables of weights are made as ``PGSampler``
-    of this module says.
+    The graph by its out-edges is built at the first call, and cached as long as ``g`` lives; a
+    heterogeneous graph is merged into a homogeneous graph for each set of edge types. Tables of
+    weights are built as ``PGSampler`` of this module says.
 
-    Chances that differ from step to step are drawn before the walks, which are cut then: a walk's
-    end does not depend on where it goes.
+    Chances that differ from step to step are drawn before the walks, which are cut then: the end of
+    a walk does not depend on its nodes.
     """
     check_graph(g)
     path, types = steps_of(g, metapath, length)
@@ -299,7 +299,7 @@ def _chances(restart_prob: Any, steps: int) -> tuple[float, torch.Tensor | None]
 
 
 def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
-    """Ids of each type's own, [steps, walks], of those of a joint graph."""
+    """Converts ids of the merged graph to ids within each type, shape [steps, walks]."""
     if not any(first):
         return ids
     if ids.is_cpu and ids.numel() <= _FEW:

@@ -26,12 +26,12 @@ _LEAST_ROWS, _LEAST_MESSAGES = 1 << 24, 4_000_000
 
 
 class DGLBlock(PlainBlock):  # type: ignore[misc]
-    """A block of a sampled mini-batch, under the name of DGL's class, which it is one of.
+    """A block of a sampled mini-batch: a subclass of DGL's class, with the same name.
 
     ``update_all`` of ``copy_u`` with ``sum``, ``mean`` or ``max``, and of ``u_mul_e`` with ``sum``,
     as DGL's ``SAGEConv``, ``GraphConv``, ``GINConv`` and ``GATConv`` call it, is computed by the
     engine for large tensors of float32 and float64 on the CPU, where that is faster, forward and
-    backward, to float rounding the same. Where several sources have the largest value, its gradient
+    backward, to float rounding the same. If several sources have the largest value, its gradient
     goes to the first of them. Everything else is DGL's own.
     """
 

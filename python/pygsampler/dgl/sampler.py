@@ -49,37 +49,38 @@ _OfDGL = neighbor_sampler.NeighborSampler
 class Sampler(BlockSampler):  # type: ignore[misc]
     """Any ``pygsampler.Sampler`` of blocks or subgraphs, for DGL's ``DataLoader``.
 
-    ``PGSampler`` is the one that takes the arguments of DGL's own; here the sampler is given:
+    ``PGSampler`` takes the arguments of DGL's sampler; this class wraps any sampler:
 
         sampler = pygsampler.dgl.Sampler(pygsampler.PGSampler([10, 10], seed=0))
 
     Graphs, devices, excluded edges, prefetching and random numbers are as ``PGSampler`` of this
     module says.
 
-    A program that returns a subgraph gives ``(nodes, seeds, subgraph)``, as DGL's
-    ``ShaDowKHopSampler`` does: a DGLGraph whose first nodes are the seeds, a node for each,
-    repeated ones too. Where the seeds have no part in its nodes (``samplers.saint_node``), these
-    stand in their order, and are the output nodes as well. Where each seed has a subgraph of its
-    own (``samplers.shadow_disjoint``), ``ndata["subgraph_ids"]`` has the place of each node's seed.
+    A program that returns a subgraph gives ``(nodes, seeds, subgraph)``, like DGL's
+    ``ShaDowKHopSampler``: a DGLGraph whose first nodes are the seeds, a node for each, repeated
+    ones too. If the nodes do not depend on the seeds (``samplers.saint_node``), they have the order
+    of the program, and are the output nodes as well. If each seed has its own subgraph
+    (``samplers.shadow_disjoint``), ``ndata["subgraph_ids"]`` has the position of each node's seed.
 
     A program over relations takes a heterograph, with seeds as a dict of node types to ids, and
-    gives blocks of all of its types, and the values of their edges. Arrays that it reads are those
-    of these names in ``g.edges[etype].data`` and ``g.nodes[ntype].data``.
+    returns blocks of all of its types, and the values of their edges. It reads arrays of
+    ``g.edges[etype].data`` and ``g.nodes[ntype].data`` by their names.
 
-    Vectors and dense rows that a program returns by name are in ``subgraph.ndata`` where they are
-    of its nodes or of all of the graph's, and in ``blocks[-1].dstdata`` where they are of the
-    seeds or of all. Others, and lists, are not handed on.
+    Vectors and dense rows that a program returns by name are in ``subgraph.ndata`` if they belong
+    to its nodes or to all nodes of the graph, and in ``blocks[-1].dstdata`` if they belong to the
+    seeds or to all nodes. Other results, and lists, are dropped.
 
     Parameters
     ----------
     sampler : pygsampler.Sampler
-        Its blocks must have destinations first among the sources, as DGL's do. ValueError for
-        one of walks or of vectors alone.
+        Its blocks must have destinations first among the sources, as DGL's do. ValueError for a
+        sampler of walks or only of vectors.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
     edge_values : str, optional
-        What ``edata`` of blocks and subgraphs has the values of edges as, for graphs that have an
-        array of that name. By default ``"w"`` of programs, and ``"edge_weights"`` of others.
+        The name of the sampler's values in ``edata`` of blocks and subgraphs, for graphs that have
+        an array of the default name. Default: ``"w"`` for programs, and ``"edge_weights"`` for
+        others.
     """
 
     # False where the seeds of a batch say no more than which batch it is.
@@ -119,8 +120,10 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     @property
     def seed(self) -> Any:
-        """The 64-bit seed of the random numbers; in a subclass that has assigned another ``seed``,
-        which DGL's classes have not, the subclass's own."""
+        """The 64-bit seed of the random numbers, or the ``seed`` that a subclass has assigned.
+
+        DGL's classes have no ``seed``.
+        """
         return vars(self).get("seed", self._identity.seed)
 
     @seed.setter
@@ -130,7 +133,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         self.__dict__["seed"] = seed
 
     def set_seed(self, seed: int | None) -> None:
-        """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
+        """Sets the seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
 
         Without ``set_epoch`` calls count from 0 again, so that a seed which is set twice repeats
         its batches. ``None`` goes back to torch's seed.
@@ -138,7 +141,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         self._identity.set_seed(seed)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+        """Makes later batches a function of ``epoch``, an integer in ``[0, 2**24)``.
 
         ``None`` goes back to batches that never repeat.
         """
@@ -147,30 +150,30 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[torch.Tensor, Any, Any]:
-        """Sample the blocks of one batch.
+        """Samples the blocks of one batch.
 
         Parameters
         ----------
         g : dgl.DGLGraph
             A homogeneous graph.
         seed_nodes : tensor, list, or dict of one node type to a tensor
-            int32 or int64 node ids, where ``g`` is; or on any GPU for a graph in page-locked
-            host memory (``g.pin_memory_()``), which that GPU then samples.
+            int32 or int64 node ids, on the device of ``g``; or on any GPU for a graph in
+            page-locked host memory (``g.pin_memory_()``), which that GPU then samples.
         exclude_eids : tensor, list, or dict of one edge type to a tensor, optional
             Ids of the edges to sample around.
 
         Returns
         -------
         (input_nodes, output_nodes, blocks)
-            ``blocks[0].srcdata[dgl.NID]``, ``seed_nodes`` as given, and one DGLBlock for each hop,
-            outermost first; on the device of the seeds unless ``output_device`` says another. Of
-            a subgraph its nodes, the seeds, and one DGLGraph.
+            ``blocks[0].srcdata[dgl.NID]``, the unchanged ``seed_nodes``, and one DGLBlock for each
+            hop, outermost first; on the device of the seeds unless ``output_device`` is another.
+            For a subgraph its nodes, the seeds, and one DGLGraph.
 
         Raises
         ------
         TypeError, ValueError, IndexError
-            For seeds or edges of a wrong type, shape or value, and for seeds that are not where
-            ``g`` can be sampled.
+            For seeds or edges of a wrong type, shape or value, and for seeds on a device that
+            cannot sample ``g``.
         NotImplementedError
             For a heterograph, which ``PGSampler`` takes.
         CudaError
@@ -260,7 +263,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         return nodes, seed_nodes if rooted else nodes, subgraph
 
     def assign_lazy_features(self, result: Any) -> Any:
-        """Notes what is to be prefetched, of blocks or of a subgraph."""
+        """Records the features to prefetch in ``result``, a tuple with blocks or a subgraph."""
         nodes, output_nodes, subgraph = result
         if not isinstance(subgraph, DGLGraph):
             # Without fanouts there is no block.
@@ -271,7 +274,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         return nodes, output_nodes, subgraph
 
     def _current(self) -> sampler_base.Sampler[Any]:
-        """The sampler, made anew where its seed has changed."""
+        """The sampler, built anew if its seed has changed."""
         if self._sampler.seed != self._identity.seed:
             self._sampler = self._sampler.with_seed(self._identity.seed)
         return self._sampler
@@ -281,7 +284,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
 
 def _free(g: Any, name: str, held: Any) -> None:
-    """ValueError where the graph, or ``held`` of a batch, has an array of a name that it needs."""
+    """Raises ValueError if the graph, or ``held`` of a batch, has an array of a needed name."""
     if name in g.ndata:
         raise ValueError(
             f"{name}: expected a graph without ndata[{name!r}], where batches have what the "
@@ -339,21 +342,21 @@ class HeteroOptionSampler(EdgeDirection, OptionSampler, Sampler):
 
 
 class PGSampler(HeteroOptionSampler):
-    """Neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
+    """Neighbor sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
-    Takes the place of ``dgl.dataloading.NeighborSampler``:
+    It replaces ``dgl.dataloading.NeighborSampler``:
 
         sampler = pygsampler.dgl.PGSampler([10, 10])
         loader = dgl.dataloading.DataLoader(g, train_ids, sampler, batch_size=1024, shuffle=True)
         for input_nodes, output_nodes, blocks in loader:
             ...
 
-    The blocks are what DGL's own sampler gives: destinations first among the sources, ``dgl.NID``
-    in ``srcdata`` and ``dstdata``, ``dgl.EID`` (the edge's id in ``g``) in ``edata``, the graph's
-    features beside them, all ids in ``g.idtype``. The graph's CSC is used where it lies and
-    is taken anew when the graph changes.
+    The blocks are like those of DGL's own sampler: destinations first among the sources,
+    ``dgl.NID`` in ``srcdata`` and ``dstdata``, ``dgl.EID`` (the edge's id in ``g``) in ``edata``,
+    with the graph's features, all ids in ``g.idtype``. The graph's CSC is used without a copy and
+    is read anew when the graph changes.
 
-    Who samples is said by the graph and the seeds, as in DGL. In its loader that is:
+    The devices of the graph and of the seeds decide who samples, as in DGL. In its loader:
 
     - Graph and indices on a GPU: that GPU, with blocks there.
     - Graph on the CPU, ``use_uva=True``: the GPU, out of page-locked host memory, with blocks on
@@ -365,14 +368,14 @@ class PGSampler(HeteroOptionSampler):
     Parameters
     ----------
     fanouts : list of int, or of dict
-        In-neighbours to sample for each node, outermost hop first: ``fanouts[-1]`` is applied
-        to the seeds. -1 takes all, also with ``replace=True``; 0 none.
+        In-neighbors to sample for each node, outermost hop first: ``fanouts[-1]`` is applied to the
+        seeds. -1 takes all, also with ``replace=True``; 0 none.
     edge_dir : str
-        ``'in'``, or ``'out'``: out-neighbours, whose messages go to the nodes that drew them,
-        in blocks as of ``dgl.reverse(g)``, with the edge ids of ``g``. DGL's own blocks of these
-        have edges that no layer can use. Of a heterograph edges of a type (source, relation,
-        destination) are of (destination, relation, source) in blocks; fanouts and excluded edges
-        go by the types of ``g``.
+        ``'in'``, or ``'out'``: out-neighbors, whose messages go to the nodes that drew them, in
+        blocks like those of ``dgl.reverse(g)``, with the edge ids of ``g``. DGL's own blocks of
+        out-neighbors have edges that no layer can use. In a heterograph edges of a type (source,
+        relation, destination) become (destination, relation, source) in blocks; fanouts and
+        excluded edges use the types of ``g``.
     prob : str, optional
         The name of an array in ``g.edata``, of shape (E,) or (E, 1): bool, integers, float32 or
         float64, a finite weight >= 0 for each edge. A node draws its edges one after another,
@@ -386,30 +389,30 @@ class PGSampler(HeteroOptionSampler):
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats
         As in DGL.
     output_device : str, int or torch.device, optional
-        Where the blocks and ``input_nodes`` are to be, if not where they are sampled.
+        The device of the blocks and ``input_nodes``, if not the device that samples.
     fused : bool
         Accepted for compatibility; there is one implementation.
     seed : int, optional
         64-bit seed of the random numbers. Default: torch's, see below.
     edge_weights : str, optional
         ``"ht"``: ``block.edata["edge_weights"]`` has a factor for each edge, float32, shape (E,),
-        by which sums over the sampled edges of a node are, in the mean, those over all its edges:
-        see ``pygsampler.PGSampler``. ``g`` may not have an array of that name then.
+        by which sums over the sampled edges of a node are, in the mean, equal to sums over all its
+        edges: see ``pygsampler.PGSampler``. ``g`` may not have an array of that name then.
     mode, mode_options
         The ways of ``pygsampler.PGSampler``, for comparison: ``mode="queue"`` is the task queue of
         the paper, in DGL's loader as in its Figure 7, and ``mode_options={"fetch_size": 5}`` has
-        blocks of threads fetch as many tasks at a time as the paper's (PGSampler, section III-C).
+        blocks of threads fetch as many tasks at a time as in the paper (PGSampler, section III-C).
         No mode but ``"reservoir"`` changes a batch. ValueError for a heterograph with another mode
         than ``"auto"`` and ``"persistent"``.
 
     Notes
     -----
     Attributes may be assigned after construction and count from the next batch on, as in DGL;
-    what is not offered raises then too. Workers that already run keep what they were started with,
-    but for ``set_epoch`` and ``set_seed``.
+    unsupported values raise then too. Workers that already run have the values that they started
+    with, except for ``set_epoch`` and ``set_seed``.
 
-    Random numbers. A seed that is not given is ``torch.initial_seed()``, asked for when the sampler
-    is made, by ``set_epoch`` and, without an epoch, for each batch outside worker processes: so
+    Random numbers. The default seed is ``torch.initial_seed()``, read by the constructor, by
+    ``set_epoch`` and, without an epoch, for each batch outside worker processes: so
     ``torch.manual_seed`` may also come after the sampler. Call ``sampler.set_epoch(n)`` before each
     epoch to make every batch a pure function of (graph, options, seed, n, the batch's seeds and
     excluded edges): it is then the same for every number of workers, for fork and spawn, and in a
@@ -423,32 +426,31 @@ class PGSampler(HeteroOptionSampler):
     so labels taken by ``output_nodes`` fit. Each distinct node is sampled once; the rows of equal
     seeds are equal.
 
-    Excluded edges (``exclude_eids``, as ``as_edge_prediction_sampler`` gives them) are sampled
-    around: a node gets ``fanout`` of its other edges where it has as many, while DGL samples
-    first and then removes, which leaves fewer. Ids that are no edges, such as -1, exclude nothing,
-    as in DGL.
+    Excluded edges (``exclude_eids``, as ``as_edge_prediction_sampler`` passes them) are sampled
+    around: a node gets ``fanout`` of its other edges if it has as many, while DGL samples first and
+    then removes, which leaves fewer. Ids that are no edges, such as -1, exclude nothing, as in DGL.
 
-    On a GPU. The samples are those of the CPU. A batch is sampled in torch's current stream, and
-    its arrays are views of one tensor that torch allocates there; the call returns when the batch
-    is complete. The random numbers depend on the seeds, so these are copied to the host, and so are
-    the ids of excluded edges. ``block.record_stream``, which DGL offers only for blocks whose
-    arrays each have an allocation of their own, does not work; ``input_nodes.record_stream`` is
+    On a GPU. The samples are equal to samples of the CPU. A batch is sampled in torch's current
+    stream, and its arrays are views of one tensor that torch allocates there; the call returns when
+    the batch is complete. The random numbers depend on the seeds, so these are copied to the host,
+    and so are the ids of excluded edges. ``block.record_stream``, which DGL offers only for blocks
+    with a separate allocation for each array, does not work; ``input_nodes.record_stream`` is
     enough, since the batch is one allocation.
 
-    Weights and masks. ``g.edata`` is looked at for each batch, as in DGL. Tables are made of an
-    array when it is first used, and anew when another tensor stands there or when the tensor was
-    written to: a pass over all edges, on all cores, and 16 bytes an edge, with a copy of the edges
-    where some are left out. Weights that change with each batch cost that for each batch. What
-    torch does not count as a write is not noticed: through ``tensor.numpy()``, or in its inference
-    mode. Workers make tables of their own where the process that starts them has none: with fork,
-    ``sampler.sample(g, ids[:1])`` before the loop makes them once for all. An array that ``g`` does
-    not have is a ``ValueError``, where DGL samples uniformly.
+    Weights and masks. ``g.edata`` is looked at for each batch, as in DGL. Tables are computed from
+    an array when it is first used, and anew when it is another tensor or was written to: a pass
+    over all edges, on all cores, and 16 bytes per edge, with a copy of the edges if some are left
+    out. Weights that change with each batch cost that for each batch. Writes that torch does not
+    count go unnoticed: through ``tensor.numpy()``, or in its inference mode. Each worker builds the
+    tables if the process that starts it has none: with fork, ``sampler.sample(g, ids[:1])`` before
+    the loop builds them once for all. An array that ``g`` does not have is a ``ValueError``, where
+    DGL samples uniformly.
 
     Heterographs. A number of ``fanouts`` may be a dict of all edge types to integers; seeds and
     excluded edges are dicts, and a type that has no array of the name ``prob`` or ``mask`` is
-    sampled uniformly, and whole. What a type's rows draw is no matter of the others. For a graph on
-    a GPU its CSCs are copied to the host and back, once; the seeds are where ``g`` is, or for a
-    pinned one on the GPU that samples it.
+    sampled uniformly, and whole. The draws of a type's rows do not depend on other types. For a
+    graph on a GPU its CSCs are copied to the host and back, once; the seeds are on the device of
+    ``g``, or for a pinned graph on the GPU that samples it.
 
     In a worker process a batch is sampled by one core.
     """
@@ -526,14 +528,29 @@ class PGSampler(HeteroOptionSampler):
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
-        """Samples the blocks of seeds, as ``Sampler.sample_blocks`` does; heterographs by types.
-
-        Seeds are then a dict of node types to ids, excluded edges one of edge types to ids, input
-        nodes a dict of all node types; blocks have all types of ``g``, empty ones too. Without
-        fanouts the seeds are input nodes and output nodes, and there are no blocks.
+        """Samples the blocks of one batch, as ``Sampler.sample_blocks`` does, also of heterographs.
 
         A ``dgl.distributed.DistGraph`` is sampled by DGL's own method, with DGL's random numbers.
-        NotImplementedError for ``edge_weights`` and ``mode`` of one.
+
+        Parameters
+        ----------
+        g : dgl.DGLGraph
+            A graph or a heterograph.
+        seed_nodes, exclude_eids
+            The arguments of ``Sampler.sample_blocks``; for a heterograph dicts of node types and of
+            edge types to ids.
+
+        Returns
+        -------
+        (input_nodes, output_nodes, blocks)
+            For a heterograph input nodes are a dict of all node types; blocks have all types of
+            ``g``, empty ones too. Without fanouts the seeds are input nodes and output nodes, and
+            there are no blocks.
+
+        Raises
+        ------
+        NotImplementedError
+            For ``edge_weights`` and ``mode`` with a ``DistGraph``.
         """
         if has_no_hops(self.fanouts) or not isinstance(g, DistGraph):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
@@ -573,8 +590,11 @@ class PGSampler(HeteroOptionSampler):
 
 
 def _plain(fanouts: Any) -> Any:
-    """``fanouts`` without types: what a dict says is known with the graph's types. One that draws
-    nothing where there are none, which is for the check of what else there is."""
+    """Returns ``fanouts`` with -1 for each dict, to check the other options without types.
+
+    The values of a dict can be checked only when the types of the graph are known. Without hops it
+    is one fanout of 0.
+    """
     if has_no_hops(fanouts):
         return [0]
     if not is_by_type(fanouts):
@@ -607,14 +627,14 @@ def _only(values: Any, where: str) -> Any:
 
 
 class MultiLayerFullNeighborSampler(PGSampler):
-    """``PGSampler`` of all in-neighbours, for DGL's class of this name in ``dgl.dataloading``.
+    """``PGSampler`` of all in-neighbors, for DGL's class of this name in ``dgl.dataloading``.
 
     Parameters
     ----------
     num_layers : int
-        Hops. Without any a batch has no blocks.
+        The number of hops. With 0 a batch has no blocks.
     **options
-        Those of ``PGSampler``.
+        Options of ``PGSampler``.
     """
 
     def __init__(self, num_layers: int, **options: Any) -> None:

@@ -22,38 +22,37 @@ __all__ = ["ShaDowKHopSampler"]
 
 
 class ShaDowKHopSampler(OptionSampler, Sampler):
-    """ShaDow (Zeng et al., 2021) in the place of ``dgl.dataloading.ShaDowKHopSampler``.
+    """ShaDow (Zeng et al., 2021) as a replacement of ``dgl.dataloading.ShaDowKHopSampler``.
 
     A batch is ``(input_nodes, output_nodes, subgraph)``: some hops around the seeds, in each of
-    which every node met so far draws neighbours, and all edges of the graph among what was met.
-    The seeds are the first nodes of the DGLGraph ``subgraph``, which has ``dgl.NID``,
-    ``dgl.EID`` and the graph's features.
+    which every node met so far draws neighbors, and all edges of the graph among the nodes met. The
+    seeds are the first nodes of the DGLGraph ``subgraph``, which has ``dgl.NID``, ``dgl.EID`` and
+    the graph's features.
 
     Parameters
     ----------
     fanouts : list of int, or of dicts of edge types to int
-        Neighbours of each node met so far, innermost hop last; -1 takes all. Of a heterograph
-        they are of each edge type; a dict has all of them.
+        Neighbors of each node met so far, innermost hop last; -1 takes all. For a heterograph a
+        number is for each edge type; a dict has all edge types.
     replace : bool
         Draw with replacement.
     prob : str, optional
         The name of an array in ``g.edata``: a finite weight >= 0 for each edge, to draw by. Edges
-        of weight 0 are never drawn, though among the edges of the subgraph. ValueError, at the
-        first batch, where the graph has none of that name.
+        of weight 0 are never drawn, but they are among the edges of the subgraph. ValueError, at
+        the first batch, if the graph has no such array.
     prefetch_node_feats, prefetch_edge_feats, output_device
         As in DGL.
     seed : int, optional
-        64-bit seed of the random numbers, which are those of ``PGSampler`` of this module in all
-        respects. Default: torch's.
+        64-bit seed of the random numbers, as for ``PGSampler`` of this module. Default: torch's.
 
     Notes
     -----
-    ``fanouts``, ``replace`` and ``prob`` may be assigned, and count from the next batch on. A seed
-    that is given twice has two nodes, each with the edges into it. Excluded edges are neither
-    drawn nor among the edges of the subgraph.
+    ``fanouts``, ``replace`` and ``prob`` may be assigned, and count from the next batch on. A
+    repeated seed has a node for each repetition, each with the edges into it. Excluded edges are
+    neither drawn nor among the edges of the subgraph.
 
-    Of a heterograph ``input_nodes`` and seeds are by node type, of which each seed is there once,
-    and ``subgraph`` has all types. Edge types without ``prob`` are drawn from uniformly.
+    For a heterograph ``input_nodes`` and seeds are by node type, with each seed once, and
+    ``subgraph`` has all types. Edge types without ``prob`` are drawn from uniformly.
     """
 
     def __init__(
@@ -82,7 +81,14 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
-        """Samples as ``Sampler.sample_blocks`` does; a heterogeneous graph by types."""
+        """Samples a subgraph, as ``Sampler.sample_blocks`` does, also of a heterograph.
+
+        Parameters
+        ----------
+        g, seed_nodes, exclude_eids
+            The arguments of ``Sampler.sample_blocks``; for a heterograph dicts of node types and of
+            edge types to ids.
+        """
         if not isinstance(g, DGLGraph) or not (is_typed(g) or is_by_type(self.fanouts)):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         by_type = neighbor.PGSampler(

@@ -13,13 +13,13 @@ _FIRST, _GROWTH, _MOST = 1 << 10, 16, 1 << 22
 
 
 class UnsortedWitness(NamedTuple):
-    """Two neighbours of one row of DGL's CSC that descend, read where DGL has them.
+    """Two neighbors of one row of DGL's CSC in descending order, read from DGL's memory.
 
     ``global_uniform_negative_sampling``, and so the negative sampler ``GlobalUniform``, sorts the
-    rows of the graph that it is given in place, ids of edges with them, unless all are sorted
-    already. What was made by the places of edges, such as tables of weights and the places of edges
-    to leave out, is then of other edges. Rows that are not all sorted have such a pair, and sorted
-    ones have none, so it tells exactly.
+    rows of its graph in place, ids of edges with them, unless all are sorted already. Arrays
+    computed from the places of edges, such as tables of weights and the places of edges to leave
+    out, then belong to other edges. Rows that are not all sorted have such a pair, and sorted rows
+    have none, so the pair detects the sorting exactly.
     """
 
     pair: torch.Tensor

@@ -54,7 +54,7 @@ class WalkSeed(NamedTuple):
     batch: int
 
     def generator(self) -> torch.Generator:
-        """Random numbers on the CPU beside those of the engine."""
+        """A generator of random numbers on the CPU, for numbers that the engine does not draw."""
         text = b"stop %d %d %d" % self
         digest = hashlib.blake2b(text, digest_size=8).digest()
         return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
@@ -114,7 +114,7 @@ def pattern_of(path: list[int]) -> list[int]:
 
 
 def nodes_of(g: Any, nodes: Any, where: str = "nodes") -> torch.Tensor:
-    """Ids where they are given, or those of a list where ``g`` is."""
+    """Returns ids unchanged, or a list of ids as a tensor on the device of ``g``."""
     ids = as_ids(nodes, where)
     return ids if isinstance(nodes, torch.Tensor) else ids.to(g.device)
 
@@ -122,7 +122,7 @@ def nodes_of(g: Any, nodes: Any, where: str = "nodes") -> torch.Tensor:
 def starts_of(
     g: Any, joint: HomogeneousIds, ids: torch.Tensor, ntype: int, where: str = "nodes"
 ) -> torch.Tensor:
-    """Nodes of a type by their ids in the joint graph."""
+    """Converts ids of nodes of one type to ids of the merged graph."""
     count = g.num_nodes(g.ntypes[ntype])
     wrong = (ids < 0) | (ids >= count)
     if wrong.any():

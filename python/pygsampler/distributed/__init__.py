@@ -1,7 +1,7 @@
-"""Graphs in parts, which lie in several processes, on one machine or many.
+"""Partitioned graphs, spread over several processes, on one machine or many.
 
-``partition`` writes a graph in parts of contiguous nodes, and ``open`` gives each process a
-graph to sample, of which it has one part. ``share`` is for a graph on the GPUs of one machine.
+``partition`` writes a graph as shards of contiguous nodes, and ``open`` gives each process a graph
+to sample, of which it has one shard. ``share`` is for a graph on the GPUs of one machine.
 """
 
 from pygsampler._engine.public_home import set_public_module

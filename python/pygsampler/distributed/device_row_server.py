@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class DeviceRowServer(RowServer):
-    """Draws rows of neighbours, uniformly and by weight, on a GPU, which has the part, too.
+    """Draws rows of neighbors, uniformly and by weight, on a GPU, which also has the shard.
 
-    All else is answered as by ``RowServer``.
+    ``RowServer`` answers all other requests.
     """
 
     def __init__(

@@ -19,17 +19,19 @@ MOST_HOPS = 16
 class DeviceRows:
     """The rows of a part, or of a relation of one.
 
-    Those of hop h are the outermost block of a batch whose seeds are the nodes, and whose hops
-    before it take no edges. Rows of trees, and by time, are functions of what such a batch cannot
-    be told.
+    The rows of hop h are the outermost block of a batch whose seeds are the nodes, and whose other
+    hops take no edges. Rows of disjoint subgraphs, and rows by time, depend on values that such a
+    batch does not have.
     """
 
     def __init__(self, shard: Shard, edge_id_bits: int) -> None:
         self._shard, self._edge_id_bits = shard, edge_id_bits
 
     def graph(self) -> Graph:
-        """The rows at the places of their nodes, behind empty ones, since kernels draw a row by
-        its number."""
+        """A graph with the rows at the places of their nodes, behind empty rows.
+
+        The empty rows are needed since kernels draw a row by its number.
+        """
         import numpy
 
         graph, own = self._shard.graph, self._shard.graph.indptr.numpy()
@@ -52,8 +54,10 @@ class DeviceRows:
         return places if len(places) else None
 
     def answer(self, question: RowRequest, block: Any, nodes: Array) -> memoryview:
-        """A block with the ids of nodes and edges of the whole graph, as the engine answers on
-        the CPU; ``nodes`` are those that its numbers are of."""
+        """Returns a block with ids of the whole graph, as the engine answers on the CPU.
+
+        ``nodes`` are the nodes that the numbers of the block refer to.
+        """
         import numpy
 
         shard, width = self._shard, f"i{self._edge_id_bits // 8}"

@@ -70,26 +70,27 @@ class Exchange(ABC):
 
 
 class TorchExchange(Exchange):
-    """Over a process group of ``torch.distributed``: all-to-all of sizes, then of bytes.
+    """An exchange over a group of ``torch.distributed``: all-to-all of sizes, then of bytes.
 
     Parameters
     ----------
     group : torch.distributed.ProcessGroup, optional
-        Of Gloo or NCCL, used by nobody else: calls of others would meet those of the exchange. By
-        default a new one of Gloo with all processes, which therefore all make an exchange.
+        A group of Gloo or NCCL without another user, whose calls would mix with calls of the
+        exchange. By default a new group of Gloo with all processes, which therefore all create an
+        exchange.
     timeout : float
-        Seconds after which a process that is stuck is an error on all others; of a new group.
+        Seconds after which a process that is stuck is an error on all others, for a new group.
     wait : float, optional
-        Seconds for all processes to make their exchange, of a new group: one that is gone before it
-        has opened its part is an error on the others then; a warning names it after ten seconds.
-        As ``timeout`` by default.
+        Seconds for all processes to create their exchange, for a new group: a process that is gone
+        before it has opened its shard is an error on the others then; a warning names it after ten
+        seconds. The default is ``timeout``.
 
     Raises
     ------
     RuntimeError
         Where ``torch.distributed`` has not been initialised.
     TimeoutError
-        Where processes have not come within ``wait``: it names their ranks.
+        If processes have not joined within ``wait``: it names their ranks.
     """
 
     together = True
@@ -112,7 +113,13 @@ class TorchExchange(Exchange):
     def ask(
         self, questions: Sequence[Message], answer: Answer, *, leaving: bool = False
     ) -> list[Message] | None:
-        """Asks parts as ``Exchange.ask`` does; all processes of the group call it together."""
+        """Sends requests to shards, as ``Exchange.ask`` does, in all processes together.
+
+        Parameters
+        ----------
+        questions, answer, leaving
+            The arguments of ``Exchange.ask``.
+        """
         group = self._group
         if group.size == 1:
             return None if leaving else [b""]
@@ -126,5 +133,5 @@ class TorchExchange(Exchange):
         return group.swap(given, sizes)
 
     def close(self) -> None:
-        """Destroys the group, where the exchange has made it."""
+        """Destroys the group, if the exchange has created it."""
         self._group.close()

@@ -18,10 +18,24 @@ if TYPE_CHECKING:
 
 
 class DistributedFeatures(RemoteFeatures):
-    """The rows of a node array of a graph in parts; made by ``DistributedGraph.features``.
+    """The rows of a node array of a partitioned graph: see ``DistributedGraph.features``.
 
-    ``pygsampler.torch.DataLoader(graph, ..., features={"x": graph.features("x")})`` reads the rows
-    of coming batches ahead. Each row is asked for once a batch, where its node lies.
+    ``pygsampler.torch.DataLoader(graph, ..., features={"x": graph.features("x")})`` prefetches the
+    rows of coming batches. Each row is requested once per batch, from the process that has its
+    node.
+
+    Parameters
+    ----------
+    service : RowService
+        The service of the graph.
+    name : str
+        The name of the array.
+    about : object
+        The dtype and shape of a row.
+    num_nodes : int
+        The number of nodes.
+    bounds : sequence of int, optional
+        The first node of each shard.
     """
 
     __slots__ = (
@@ -74,7 +88,7 @@ class DistributedFeatures(RemoteFeatures):
 
     @property
     def cached(self) -> int:
-        """The number of rows that this process has of all parts, beside its own."""
+        """The number of rows of other shards that this process has cached."""
         return len(self._hot)
 
     def cache(self, ids: Any) -> DistributedFeatures:
@@ -155,8 +169,8 @@ class DistributedFeatures(RemoteFeatures):
     def stats(self) -> dict[str, Any]:
         """``reads``, the number of calls and batches, ``rows``, and ``bytes`` by where they were.
 
-        These are ``"kept"``, rows that ``cache`` has here, ``"own"``, of this process's part, and
-        ``"others"``; a node counts once a read.
+        The places are ``"kept"``, rows that ``cache`` stores here, ``"own"``, rows of this
+        process's shard, and ``"others"``; a node counts once per read.
         """
         reads, rows, *tiers = self._counts
         sizes = (count * self._row for count in tiers)
@@ -201,7 +215,7 @@ def _tensor(rows: memoryview, dtype: torch.dtype) -> torch.Tensor:
 
 
 class PendingRemoteRows:
-    """Rows on their way; made by ``DistributedFeatures.read_async``."""
+    """A pending read of rows, returned by ``DistributedFeatures.read_async``."""
 
     __slots__ = ("_fetch", "_made", "_source", "_where")
 
@@ -224,5 +238,5 @@ class PendingRemoteRows:
         return self._fetch.rows.done()
 
     def cancel(self) -> None:
-        """Nobody waits for them any more."""
+        """Cancels the read."""
         self._fetch.rows.cancel()

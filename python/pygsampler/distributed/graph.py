@@ -129,55 +129,61 @@ class DistributedGraph(Graph):
         return self if device == "cpu" else self._refuse("rows")
 
     def pin(self, device: Any = "cuda") -> NoReturn:
-        """ValueError for any ``device``: no process has all rows."""
+        """Raises ValueError for any ``device``: no process has all rows."""
         self._refuse("rows")
 
     def share(self, devices: Any, **options: Any) -> NoReturn:
-        """ValueError for any ``devices``: no process has all rows."""
+        """Raises ValueError for any ``devices``: no process has all rows."""
         self._refuse("rows")
 
     def save(self, path: Any, **options: Any) -> NoReturn:
-        """ValueError for any ``path``: no process has the graph."""
+        """Raises ValueError for any ``path``: no process has the graph."""
         self._refuse("edges")
 
     def with_data(self, edge_data: Any = None, node_data: Any = None) -> NoReturn:
-        """ValueError: arrays come along when a graph is written in parts."""
+        """Raises ValueError: arrays are written by ``partition``, together with the graph.
+
+        Parameters
+        ----------
+        edge_data, node_data
+            The arguments of ``Graph.with_data``.
+        """
         self._refuse("arrays")
 
     def index_of(self, labels: Any) -> NoReturn:
-        """ValueError for any ``labels``: the parts have no names."""
+        """Raises ValueError for any ``labels``: the parts have no names."""
         self._refuse("names")
 
     def in_degrees(self, *nodes: Any, **options: Any) -> NoReturn:
-        """ValueError: no process has the edges."""
+        """Raises ValueError: no process has the edges."""
         self._refuse("edges")
 
     def out_degrees(self, *nodes: Any, **options: Any) -> NoReturn:
-        """ValueError: no process has the edges."""
+        """Raises ValueError: no process has the edges."""
         self._refuse("edges")
 
     def reverse_edge_ids(self, *types: Any, **options: Any) -> NoReturn:
-        """ValueError: no process has the edges."""
+        """Raises ValueError: no process has the edges."""
         self._refuse("edges")
 
     def to_networkx(self, **options: Any) -> NoReturn:
-        """ValueError: no process has the edges."""
+        """Raises ValueError: no process has the edges."""
         self._refuse("edges")
 
     def to_scipy(self, **options: Any) -> NoReturn:
-        """ValueError: no process has the edges."""
+        """Raises ValueError: no process has the edges."""
         self._refuse("edges")
 
     def to_dgl(self, **options: Any) -> NoReturn:
-        """ValueError: no process has the edges."""
+        """Raises ValueError: no process has the edges."""
         self._refuse("edges")
 
     def to_pyg(self, **options: Any) -> NoReturn:
-        """ValueError: no process has the edges."""
+        """Raises ValueError: no process has the edges."""
         self._refuse("edges")
 
     def to_homogeneous(self, **options: Any) -> NoReturn:
-        """ValueError: no process has the graph."""
+        """Raises ValueError: no process has the graph."""
         self._refuse("edges")
 
     def _joint(self, *types: Any) -> NoReturn:

@@ -1,4 +1,4 @@
-"""``HeteroPartition``: a graph with types in parts, a folder for each relation."""
+"""``HeteroPartition``: a partitioned heterogeneous graph, with a folder for each relation."""
 
 from __future__ import annotations
 

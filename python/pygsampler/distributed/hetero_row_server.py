@@ -1,4 +1,4 @@
-"""``HeteroRowServer``: answers questions for rows of a part of a graph with types."""
+"""``HeteroRowServer``: answers requests for rows of a shard of a heterogeneous graph."""
 
 from __future__ import annotations
 
@@ -63,8 +63,10 @@ class HeteroRowServer(RowServerBase):
         )
 
     def _timed(self, name: str, mask: str | None, prob: str | None) -> tuple[Any, list[Any]]:
-        """The relations' rows in the order of time, and their times, as ``RelationGroup._timed``
-        makes them of a whole graph."""
+        """The relations' rows in the order of time, and their times.
+
+        ``RelationGroup._timed`` computes the same for a whole graph.
+        """
         key = name, mask, prob
         found = self._by_time.get(key)
         if found is not None:

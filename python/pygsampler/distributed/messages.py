@@ -111,7 +111,7 @@ class RowReply(NamedTuple):
 
 
 def read_replies(message: memoryview, count: int) -> list[RowReply]:
-    """So many answers, one behind another. The addresses are good while the message is held."""
+    """Returns successive answers of a message; addresses are valid while the message lives."""
     base = address_of(message) if len(message) else 0
     found: list[RowReply] = []
     at = 0

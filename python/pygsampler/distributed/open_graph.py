@@ -1,4 +1,4 @@
-"""``open``: a graph in parts, in as many processes."""
+"""``open``: a partitioned graph, in as many processes as shards."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 def open_graph(
     path: str | os.PathLike[str], exchange: Exchange | None = None, *, device: Any = "cpu"
 ) -> DistributedGraph:
-    """Opens a graph in parts, which ``pygsampler partition`` has made, in as many processes.
+    """Opens a partitioned graph, an output of ``pygsampler partition``, in as many processes.
 
-    All processes call it. That of rank r has part r; it maps the part's file, which may be on a
-    disk of its own.
+    All processes call it. The process of rank r has part r; it maps the part's file, which may be
+    on its local disk.
 
     Parameters
     ----------
     path : path
         The folder of the parts.
     exchange : Exchange, optional
-        How the processes ask each other; by default ``TorchExchange()``, for which all of them come
-        here within 300 seconds: ``TorchExchange(wait=)`` takes other times.
+        The way in which processes communicate; by default ``TorchExchange()``, for which all of
+        them call this within 300 seconds: ``TorchExchange(wait=)`` takes other times.
     device : device
-        Where this process draws rows of its part for all: on a GPU, which then has the part, too,
-        those of ``PGSampler`` without trees and times, and the CPU all others. Batches are the
-        same, and are on the CPU. It may differ between processes.
+        The device that draws rows of this process's part for all processes. A GPU then also has the
+        part, and draws rows of ``PGSampler`` without ``disjoint`` and times, and the CPU draws all
+        others. Batches are the same, and are on the CPU. The device may differ between processes.
 
     Returns
     -------
@@ -42,9 +42,9 @@ def open_graph(
     ValueError
         For another number of processes than of parts, or processes with parts of other graphs.
     TimeoutError
-        Where other processes do not come: it names their ranks.
+        If other processes do not join: it names their ranks.
     CudaError
-        For a GPU that is not there, or has no room for the part.
+        For a GPU that does not exist, or has no room for the part.
     OSError
         For files that cannot be read.
     """

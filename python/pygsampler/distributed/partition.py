@@ -1,4 +1,4 @@
-"""``Partition``: a graph in parts of contiguous nodes, a file each."""
+"""``Partition``: a graph cut into parts of contiguous nodes, with a file for each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_PARTS = 1 << 16
 class Shard:
     """A part of a graph: the rows of the nodes ``[first, last)``.
 
-    Made by ``Partition.shard``. Nodes have the whole graph's ids.
+    ``Partition.shard`` returns it. Nodes have the whole graph's ids.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Shard:
         return shard
 
     def places(self, ids: bytes | memoryview) -> bytes:
-        """The places of those of its edges that have these of the ``edge_ids``, int64."""
+        """Returns the places, int64, of this part's edges whose ``edge_ids`` are in ``ids``."""
         import numpy
 
         if self._by_id is None:
@@ -106,10 +106,10 @@ class Shard:
 
 
 class Partition:
-    """A graph that was cut into parts: where they are, and which nodes each has.
+    """A partitioned graph: the files of its parts, and the nodes of each.
 
-    Made by ``pygsampler.distributed.partition``, or ``open`` of the folder that it has made: a
-    graph file for each part, and ``partition.json``.
+    ``pygsampler.distributed.partition`` returns it, and ``open`` of the folder that it has written:
+    a graph file for each part, and ``partition.json``.
     """
 
     __slots__ = ("_about", "folder")
@@ -202,7 +202,7 @@ class Partition:
 
     @property
     def arrays(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-        """By ``"edges"`` and ``"nodes"``, and by names: ``dtype``, and the ``shape`` of a row."""
+        """Named arrays of ``"edges"`` and ``"nodes"``: ``dtype``, and the ``shape`` of a row."""
         found: Mapping[str, Mapping[str, Mapping[str, Any]]] = self._about["arrays"]
         return found
 
@@ -214,19 +214,20 @@ class Partition:
 
     @property
     def out(self) -> Any:
-        """The parts of the same graph by its out-edges: row v lists where v's edges lead to.
+        """The parts of the same graph by its out-edges: row v lists the targets of v.
 
-        None where they were not asked for. Of a heterogeneous graph those of each edge type.
+        It is None if they were not written. For a heterogeneous graph it is a mapping of edge
+        types.
         """
         return Partition.open(self.folder / _OUT) if self._about.get("out_edges") else None
 
     def shard(self, rank: int) -> Shard:
-        """A part, whose file is mapped.
+        """Returns the part of number ``rank``, whose file is mapped.
 
         Raises
         ------
         ValueError, OSError
-            For a number of no part, and a file that is not there or another part's.
+            For a number of no part, and for a file that is missing or belongs to another part.
         """
         rank = integer(rank, "rank", 0, self.num_parts - 1)
         about = self._about["parts"][rank]
@@ -256,40 +257,40 @@ def partition(
     replace: bool = False,
     progress: Progress = False,
 ) -> Partition:
-    """Writes a graph in parts of contiguous nodes, which have about as many edges each.
+    """Writes a graph as parts of contiguous nodes, which have about as many edges each.
 
-    Of a heterogeneous graph each relation, by its destinations, and the arrays of each node type
-    are written so.
+    For a heterogeneous graph each relation, by its destinations, and the arrays of each node type
+    are written in this way.
 
-    Nodes and edges keep their ids. Arrays of edges and nodes are written with the part that
-    has them. One part at a time is in memory, or none of it where the graph is mapped from a file.
+    Nodes and edges keep their ids. Arrays of edges and nodes are written with the part that has
+    them. One part at a time is in memory, or none if the graph is mapped from a file.
 
     Parameters
     ----------
     graph : Graph, or the path of a graph file
-        On the CPU.
+        A graph on the CPU.
     folder : path
-        Where the parts come; it must not be there.
+        The folder of the parts; it must not exist.
     parts : int
-        How many: at least 1. Those beyond the number of nodes are empty.
+        The number of parts, at least 1. Parts beyond the number of nodes are empty.
     out_edges : bool
-        Whether to write the out-edges, too, for walks along them: as large again. The graph by its
-        out-edges is made in memory, unless the file has it.
+        True writes the out-edges too, for walks along them: as large again. The graph by its
+        out-edges is built in memory, unless the file has it.
     times : iterable of str
-        Names of node arrays that ``PGSampler(temporal=)`` will be told: integers or floating-
-        point numbers, shape [N]. A part gets the time of the node that each of its edges leads
-        from, since that one lies with another part.
+        Names of node arrays for ``PGSampler(temporal=)``: integers or floating-point numbers, shape
+        [N]. A part gets the time of the source of each of its edges, since the source may belong to
+        another part.
     replace : bool
-        Whether a folder of parts that is there is replaced.
+        True replaces an existing folder of parts.
     progress : bool or callable
-        As that of ``Graph.save``, in edges.
+        See ``Graph.save``, but in edges.
 
     Raises
     ------
     FileExistsError
-        Where the folder is there, and ``replace`` is false, or it is none of parts.
+        If the folder exists, and ``replace`` is false or it is no folder of parts.
     TypeError, ValueError, OSError
-        For other arguments, and where it cannot be written.
+        For other arguments, and if it cannot be written.
     """
     count = integer(parts, "parts", 1, MOST_PARTS)
     both, names = boolean(out_edges, "out_edges"), names_of(times)
@@ -358,7 +359,7 @@ def checked_times(where: str, name: str, ndata: Mapping[str, Array]) -> Array:
 
 
 def check_target(target: Path, replace: bool) -> None:
-    """FileExistsError where something is there that is no folder of parts, or is to stay."""
+    """Raises FileExistsError where something is there that is no folder of parts, or is to stay."""
     if target.exists() and not (boolean(replace, "replace") and (target / _ABOUT).is_file()):
         raise FileExistsError(f"{target}: expected a folder that is not there, got one that is")
 

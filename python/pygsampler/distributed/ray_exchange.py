@@ -29,7 +29,7 @@ class PartActor:
 
 
 class RayExchange(Exchange):
-    """Over actors of Ray, one for each part: for trainers that come and go.
+    """An exchange over actors of Ray, one for each part: for trainers that come and go.
 
     The process that samples has no part. Any number of processes may ask the same actors. Ray
     starts an actor that dies again, where there is room, and asks it once more what it was asked:
@@ -94,7 +94,7 @@ class RayExchange(Exchange):
 
     @property
     def rank(self) -> int:
-        """-1: this process is none of those that have parts."""
+        """The rank, -1: this process has no part."""
         return -1
 
     @property
@@ -105,7 +105,13 @@ class RayExchange(Exchange):
     def ask(
         self, questions: Sequence[Message], answer: Answer, *, leaving: bool = False
     ) -> list[Message] | None:
-        """Asks parts as ``Exchange.ask`` does; nobody else has to call it."""
+        """Sends requests to shards, as ``Exchange.ask`` does; other processes need not call it.
+
+        Parameters
+        ----------
+        questions, answer, leaving
+            The arguments of ``Exchange.ask``.
+        """
         ray = _ray()
         asked = {part: question for part, question in enumerate(questions) if len(question)}
         self.busy = bool(asked)

@@ -26,7 +26,7 @@ class NoService:
     """Stands for the service of one relation of a heterogeneous graph, which has none."""
 
     def check(self, plan: Any) -> NoReturn:
-        """ValueError."""
+        """Raises ValueError."""
         raise ValueError(
             "graph: expected a partitioned graph, got one relation of a partitioned heterogeneous "
             "graph"
@@ -63,17 +63,17 @@ class PartitionedRelation(Relation):
 
     @property
     def indptr(self) -> Array:
-        """No process has it: ValueError."""
+        """Raises ValueError: no process has it."""
         return self._refuse("indptr")
 
     @property
     def indices(self) -> Array:
-        """No process has them: ValueError."""
+        """Raises ValueError: no process has them."""
         return self._refuse("indices")
 
     @property
     def edge_ids(self) -> Array | None:
-        """No process has them: ValueError; ``shard.edge_ids`` are those of this one's part."""
+        """Raises ValueError: no process has them; ``shard.edge_ids`` has the ids of its part."""
         return self._refuse("edge_ids")
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""``reorder``: other numbers for the nodes, so that neighbours have near ones."""
+"""``reorder``: new numbers for the nodes, so that neighbors have near numbers."""
 
 from __future__ import annotations
 

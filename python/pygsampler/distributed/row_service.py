@@ -70,7 +70,7 @@ _Round: TypeAlias = (
 
 
 class RowService:
-    """Brings the rows that batches of a graph in parts ask for, in a thread of its own."""
+    """Fetches the rows that batches of a partitioned graph request, in a separate thread."""
 
     def __init__(
         self,
@@ -80,9 +80,11 @@ class RowService:
         out: Sequence[Partition],
         times: Callable[[str], PartitionTimes],
     ) -> None:
-        """``relations`` are the graph, or all of one with types, and ``out`` by their out-edges, or
-        none; ``times`` says what times those of a name are; ``owner`` answers for this process's
-        part."""
+        """Creates the service of ``relations`` and of their reverses ``out``, which may be empty.
+
+        ``times`` returns the kind of times of a name; ``owner`` answers requests for this process's
+        part.
+        """
         self.bounds, self._out_bounds = (
             array("q", [bound for each in parts for bound in each.bounds])
             for parts in (relations, out)
@@ -166,7 +168,7 @@ class RowService:
             raise ClosedError("graph: expected an open one, got a closed one")
 
     def check_relation(self, place: int, prob: str | None) -> None:
-        """ValueError for a relation without weights of that name."""
+        """Raises ValueError for a relation without weights of that name."""
         relation = self._of_relations[place]
         if prob is not None and prob not in relation:
             have = ", ".join(map(repr, relation)) or "none"

@@ -47,46 +47,46 @@ def share(
     out_edges: bool = False,
     timeout: float = 300.0,
 ) -> Graph:
-    """The graph in the memory of the GPUs of all processes of a group, for this one to sample.
+    """Returns the graph in the memory of the GPUs of all processes of a group, to sample here.
 
-    Every process of the group calls it with the same graph, as ``Graph.open`` gives it of one file,
-    and the same options. The arrays of edges are cut and laid out as by ``Graph.share``, a part for
-    each process, and batches are those of the whole graph on one GPU, byte for byte. What it
-    returns goes to every sampler and loader that takes a graph on a GPU.
+    Every process of the group calls it with the same graph, opened from one file by ``Graph.open``
+    for example, and the same options. The arrays of edges are cut and laid out as by
+    ``Graph.share``, a part for each process, and batches are byte for byte equal to batches of the
+    whole graph on one GPU. Every sampler and loader that takes a graph on a GPU takes the result.
 
     Parameters
     ----------
     graph : Graph
-        On the CPU, or on a GPU with one on the CPU behind it.
+        A graph on the CPU, or on a GPU with a CPU graph that it was copied from.
     group : torch.distributed.ProcessGroup, optional
-        Of processes on one machine; all processes when not given. Over several machines,
+        A group of processes on one machine; by default all processes. Over several machines,
         ``torch.distributed.new_subgroups()`` makes a group for each.
     device : device
-        That of this process. Two processes may have the same.
+        The device of this process. Two processes may have the same.
     replicate : float
         As for ``Graph.share``.
     prob : iterable of str
-        Names of edge arrays by whose weights will be sampled: the tables for them are shared too.
+        Names of edge arrays that samplers will use as weights: their tables are shared too.
     out_edges : bool
-        Whether walks will go along out-edges: the graph by its out-edges is shared too.
+        True if walks will go along out-edges: the graph by its out-edges is shared too.
     timeout : float
-        Seconds after which a process that does not come is an error on the others; in a group that
-        is given, where it is one of descriptors: its own timeout is for the rest.
+        Seconds after which a process that does not join is an error on the others. With ``group``
+        it bounds only the exchange of descriptors: the group's own timeout bounds the rest.
 
     Notes
     -----
-    What is made of the graph later, and is not named here, is a copy on each GPU, since only some
-    of the processes may ask for it.
+    Arrays that are computed from the graph later, and are not named here, are copied to each GPU,
+    since perhaps only some of the processes need them.
 
     Raises
     ------
     TypeError, ValueError
         For other graphs, options or machines in some process than in the others.
     CudaError, RuntimeError
-        Where a GPU cannot read another one's memory or has no room, or a process is gone: in all
-        processes, by the name of the one where it happened.
+        If a GPU cannot read another GPU's memory or has no room, or a process is gone: in all
+        processes, with the name of the process where it happened.
     TimeoutError
-        Where processes do not come within ``timeout``: it names their ranks.
+        If processes do not join within ``timeout``: it names their ranks.
     """
     if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
@@ -210,7 +210,7 @@ class _ProcessDeviceGroup:
         wires.each(lambda: self._reach([uuid for _, uuid in everyone]))
 
     def _reach(self, everyone: Sequence[str]) -> None:
-        """CudaError where this process's device cannot read another one's memory."""
+        """Raises CudaError where this process's device cannot read another one's memory."""
         here = {
             library.call("DeviceUUID", device): device
             for device in range(library.call("DeviceCount"))
@@ -309,7 +309,7 @@ class _DescriptorChannel:
         return self._group.gather(mine)
 
     def same(self, what: str, mine: Callable[[], object]) -> None:
-        """ValueError in all processes where one of them has another."""
+        """Raises ValueError in all processes where one of them has another."""
         everyone = self.gather(self.each(mine))
         for rank, theirs in enumerate(everyone):
             if theirs != everyone[0]:
@@ -319,10 +319,10 @@ class _DescriptorChannel:
                 )
 
     def each(self, work: Callable[[], T]) -> T:
-        """Does this process's part of what all do; where one fails, all do.
+        """Runs this process's part of a step of all processes; if one fails, all raise.
 
-        It nests: a process that fails tells the others at the next end of such a part, whichever
-        that is for them, and what all know of is not told again.
+        Steps nest: a process that fails informs the others at the end of the next step, whichever
+        it is for them, and an error that all know is not sent again.
         """
         error: Exception | None = None
         try:

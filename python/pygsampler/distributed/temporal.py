@@ -1,4 +1,4 @@
-"""``times_of``: what times the edges of a graph in parts have."""
+"""``times_of``: the kind of times of the edges of a partitioned graph."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ class EdgeFilter:
             start = stop
 
     def keys(self, block: slice) -> torch.Tensor:
-        """Returns the candidates that are none: ascending, link of the block * nodes + node.
+        """Returns the excluded candidates: ascending, link of the block * nodes + node.
 
-        These are the true end of each link and the other ends of known edges.
+        They are the true end of each link and the other ends of known edges.
         """
         fixed, links = self.fixed[block], torch.arange(block.stop - block.start)
         parts = [links * self.count + self.true[block]]

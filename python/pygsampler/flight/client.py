@@ -139,11 +139,11 @@ class Client:
             ``LayerSample``, ``HGTSampler``, ``LaborSampler`` or a program's;
             or a plan, such as ``sampler.plan``, or its fields.
         seeds : int32 or int64, shape [N], or a mapping of types to such
-            As the sampler takes them, on the CPU.
+            Seeds for the sampler, on the CPU.
         seed : int, optional
-            Of a plan; 0 when not given. A sampler has its own.
+            The seed of a plan, by default 0. A sampler has its own.
         epoch, batch : int, optional
-            As for ``sampler.sample``. Of a plan 0 when not given.
+            See ``sampler.sample``. For a plan the default is 0.
         exclude, seed_time : optional
             As for ``PGSampler.sample``.
 
@@ -155,11 +155,11 @@ class Client:
         Raises
         ------
         TypeError, ValueError, IndexError, NotImplementedError, MemoryError, Error
-            As ``sampler.sample``, and for what is more than the server's limits.
+            For the reasons of ``sampler.sample``, and for requests above the server's limits.
         PermissionError
             Without the server's token.
         ConnectionError
-            Where no server answers, or none with a certificate that is trusted.
+            If no server answers, or no server with a trusted certificate.
         TimeoutError
             After ``timeout`` seconds.
         """
@@ -287,7 +287,7 @@ class Client:
         return made
 
     def _asked(self, ask: Any) -> Any:
-        """The answer to a request, which is made again where the server is busy."""
+        """Returns the answer to a request, which is repeated while the server is busy."""
         end, pause = time.monotonic() + self._timeout, _PAUSE
         while True:
             if self._flight is None:

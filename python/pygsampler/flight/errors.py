@@ -1,4 +1,4 @@
-"""Errors of one side, as they are told and raised on the other."""
+"""Converts errors of one side to messages, and back to errors on the other side."""
 
 from __future__ import annotations
 

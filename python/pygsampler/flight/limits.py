@@ -28,14 +28,14 @@ class Limits(NamedTuple):
         return self
 
     def check_seeds(self, count: int) -> None:
-        """ValueError for more than may be."""
+        """Raises ValueError for more than may be."""
         if count > self.seeds:
             raise ValueError(
                 f"seeds: expected at most {self.seeds} a request (max_seeds), got {count}"
             )
 
     def check_bytes(self, count: int) -> None:
-        """ValueError for a result that is larger than may be."""
+        """Raises ValueError for a result that is larger than may be."""
         if count > self.bytes:
             raise ValueError(
                 f"result: expected at most {self.bytes} bytes (max_bytes), got {count}; ask for "
@@ -53,7 +53,7 @@ class Most:
         self._lock = threading.Lock()
 
     def check(self, plan: Plan, seeds: int, limits: Limits) -> None:
-        """ValueError for a plan that may draw more than it may."""
+        """Raises ValueError for a plan that may draw more than it may."""
         most = self.edges(plan, seeds)
         if most > limits.edges:
             raise ValueError(
@@ -86,7 +86,7 @@ class Most:
     def _tree(self, plan: Plan, seeds: int) -> int:
         """Bounds the edges of hops.
 
-        Where nodes are shared and drawn once, no hop has more than all.
+        If nodes are shared and drawn once, no hop has more edges than the graph.
         """
         own = plan["family"] == "temporal" or plan.get("time") is not None or plan["disjoint"]
         repeats = own or plan["replace"]
@@ -112,7 +112,7 @@ class Most:
         return sum(numbers)
 
     def _most_edges(self) -> int:
-        """The most edges into a vertex, of all relations together; counted once."""
+        """The largest number of in-edges of a node, of all relations together; counted once."""
         with self._lock:
             if self._degree is None:
                 self._degree = sum(map(_largest_degree, self._graphs))
@@ -124,7 +124,7 @@ _PIECE = 1 << 20
 
 
 def _largest_degree(graph: Any) -> int:
-    """The most edges into a vertex of a relation."""
+    """The largest number of in-edges of a node of a relation."""
     import pyarrow
     from pyarrow import compute
 

@@ -36,8 +36,11 @@ SERVED = (
 
 
 def plan_entry(sampler: Any) -> tuple[Plan, tuple[Any, ...], bool]:
-    """The plan of a sampler, the types of edges that its metapath has, and whether its window was
-    of timedelta64; TypeError for others, ValueError for a program with a tensor of all nodes."""
+    """Returns a sampler's plan, its edge types, and whether its window is a timedelta64.
+
+    The edge types are those of a metapath. TypeError for other objects, ValueError for a program
+    with a tensor of all nodes.
+    """
     if type(sampler) not in SERVED:
         raise TypeError(
             "sampler: expected a plan, or one of the package's samplers that the engine runs, got "
@@ -88,7 +91,7 @@ def sampler_from_plan(
 
 
 def _along(plan: Plan, seed: int, path: list[Any]) -> Sampler[Any]:
-    """A sampler along types of edges. Its plan follows from these, and has to be the one given."""
+    """Returns a sampler along edge types, if its plan is equal to the plan of the request."""
     if plan["family"] != "walk":
         raise ValueError(
             f"metapath: expected none for a plan of {plan['family']!r}, got {len(path)} types"

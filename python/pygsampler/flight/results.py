@@ -1,9 +1,9 @@
 """Results of samplers as Arrow record batches, and back.
 
 A result is a schema and record batches of one row. Each is a part of the result: the batch, a
-block, nodes of a type, walks. Arrays are lists, so that those of a part may differ in length;
-they are views of the result's memory where it is, and one copy where it arrives.
-docs/guide/flight.md has the form for clients in other languages.
+block, nodes of a type, walks. Arrays are lists, so that those of a part may differ in length; they
+are views of the result's memory where it is, and one copy where it arrives. docs/guide/flight.md
+has the format for clients in other languages.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class SentResult:
     """A result of the engine's, on the CPU, as it is sent."""
 
     def __init__(self, result: Any) -> None:
-        """TypeError for a result that has no such form."""
+        """Raises TypeError for a result that cannot be sent."""
         kind = _NAMES.get(type(result))
         if kind is None or result.form != "array":
             raise TypeError(
@@ -231,7 +231,7 @@ def _about(schema: Any) -> dict[str, Any]:
 
 
 def _name(given: Any) -> str | EdgeValueName:
-    """Returns the name of an array beside the blocks, or with a number before it of a block's."""
+    """Returns the name of an array; for arrays of a block the block's number comes first."""
     if isinstance(given, str):
         return given
     block, name = given

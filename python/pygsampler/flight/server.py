@@ -49,39 +49,38 @@ _SHORTEST_TOKEN = 16
 
 
 class Server:
-    """Serves samples of a graph to clients elsewhere, from when it is made until ``close()``.
+    """Serves samples of a graph to remote clients, from its construction until ``close()``.
 
     A request is a ticket: a sampler's plan, the seed, epoch and batch, and the seeds. Its answer is
-    what the sampler gives here, as Arrow record batches; docs/guide/flight.md has the form of both,
-    for clients in any language, and ``Client`` is the one in Python. Requests that cannot be
-    answered come back as errors, and the server goes on.
+    the result of the sampler, as Arrow record batches; docs/guide/flight.md has the format of both,
+    for clients in any language, and ``Client`` is the client in Python. Requests that cannot be
+    answered return errors, and the server continues.
 
     Parameters
     ----------
     graph : Graph
-        It stays open; one on a GPU is sampled there.
+        The graph, which stays open; a graph on a GPU is sampled there.
     host : str
         The address to listen on. Others than loopback ones take a ``token``.
     port : int
-        0 takes one that is free.
+        0 takes a free port.
     token : str, optional
-        What clients have to show, 16 characters or more of ASCII without blanks.
+        The token that clients must send, 16 characters or more of ASCII without blanks.
     cert, key : path, optional
-        PEM files of the certificate and its private key: TLS. Without them all goes in the clear,
-        the token too.
+        PEM files of the certificate and its private key: TLS. Without them all data is sent
+        unencrypted, the token too.
     max_seeds : int
         Seeds of a request at most.
     max_edges : int
-        Edges that a plan may draw at worst, which bounds the memory while a batch is made: from
-        seeds and fanouts, where -1 is all edges of the graph, or of the node that has most.
+        Edges that a plan may draw at worst, which bounds the memory of sampling a batch: from seeds
+        and fanouts, where -1 is all edges of the graph, or of the node with most.
     max_bytes : int
         Bytes of a result at most, below 2 GiB.
     max_requests : int, optional
-        Requests that are answered at once, others are told to ask again; by default two for each
-        thread of the engine.
+        Requests that are answered at once; other clients are asked to repeat theirs. By default two
+        for each thread of the engine.
     programs : bool
-        Whether to run programs that clients send. How much memory one takes is known only once
-        it runs.
+        True runs programs that clients send. The memory of a program is known only when it runs.
 
     Raises
     ------
@@ -259,9 +258,10 @@ class _ResultBuilder:
         return check_by_type(exclude, "exclude", tuple(self._edge_types.values()))
 
     def _check_form(self, plan: Plan, path: tuple[EdgeType, ...]) -> None:
-        """Forms are as large as the graph and are kept: so there may be only so many.
+        """Checks the number of derived graphs, which are as large as the graph and stay in memory.
 
-        Plans of arrays, or along types, that there are not make none: their samplers say so.
+        Plans with arrays or edge types that do not exist derive no graph: their samplers report
+        that.
         """
         names = [plan.get(name) for name in _OF_FORMS]
         code = plan.get("code")
@@ -331,7 +331,7 @@ class _Flight(flight.FlightServerBase):  # type: ignore[misc]
                 turn.end()
 
     def _arrays(self, reader: Any) -> Any:
-        """The record batch that a request has beside its ticket."""
+        """Returns the record batch that a request sends with its ticket."""
         try:
             rows = reader.read_chunk().data
         except StopIteration:

@@ -29,19 +29,28 @@ def __dir__() -> list[str]:
 
 
 class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
-    """A sampler of a heterogeneous graph, made by a program over relations; see ``program``.
+    """A sampler of a heterogeneous graph, from a program over relations; see ``program``.
 
     It is one plan over one graph: the relations that the program names, in its order, as
-    ``Graph.to_homogeneous`` concatenates them. That graph is made at the first batch and kept with
-    the heterogeneous graph: other relations, and their order, change no sample. Seeds are a mapping
-    of node types to ids.
+    ``Graph.to_homogeneous`` concatenates them. The merged graph is built at the first batch and
+    stored with the heterogeneous graph: other relations, and their order, change no sample. Seeds
+    are a mapping of node types to ids.
 
-    A batch is a ``MiniBatch`` of all types of the graph, where the graph is. ``blocks`` has for
-    each matrix that the program returned, outermost hop first, its edges by edge type; of an
-    induced subgraph there is one, and seeds that the subgraph lacks have -1 in ``output_index``.
-    Vectors in ``extra`` are in the order of the concatenated graph. A list of nodes has its ids
-    within the types there, and under its name with ``_type`` at the end, as ``extra["v_type"]``,
-    the place of each node's type among the graph's.
+    A batch is a ``MiniBatch`` of all types of the graph, on its device. ``blocks`` has for each
+    matrix that the program returned, outermost hop first, its edges by edge type; an induced
+    subgraph is one matrix, and seeds that the subgraph lacks have -1 in ``output_index``. Vectors
+    in ``extra`` are in the order of the concatenated graph. A list of nodes has ids within the
+    types, and another array, whose name ends with ``_type``, such as ``extra["v_type"]``, has the
+    position of each node's type among the types of the graph.
+
+    Parameters
+    ----------
+    program : Program
+        The program over the merged graph.
+    relations : sequence of (str, str, str)
+        The edge types that the program names, in its order.
+    lists : sequence of str
+        The names of results that are lists of nodes.
     """
 
     _takes_types = True
@@ -165,9 +174,15 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
         return by_type, extra
 
     def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """Explains the relations put together, as ``Program.explain`` does.
+        """Explains the program on the merged relations of ``graph``, as ``Program.explain`` does.
 
-        Batches are measured of vertices at equal distances among all types.
+        Parameters
+        ----------
+        graph : HeteroGraph
+            The graph to sample.
+        seeds, batches
+            The arguments of ``Program.explain``; measured batches have nodes at equal distances
+            among all types.
         """
         text = super().explain(graph, seeds, batches=batches)
         names = ", ".join(map(str, self._relations))
@@ -185,7 +200,15 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[MiniBatch]:
-        """Starts a batch as ``Sampler.launch`` does; ``exclude`` maps relations to ids."""
+        """Starts a batch as ``Sampler.launch`` does.
+
+        Parameters
+        ----------
+        exclude : mapping of relations to int32 or int64 ids, optional
+            Edges to leave out.
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        """
         joint = self._joint(graph)
         without = self._excluded(graph, joint, exclude)
         job = self._program.launch(

@@ -81,12 +81,13 @@ _TIMES = "us of each operator"
 
 
 def program(function: Callable[..., Any]) -> ProgramFunction:
-    """Makes samplers of a function over the graph as a matrix.
+    """Turns a function over the graph as a matrix into a factory of samplers.
 
-    The function takes the graph ``A`` and the vertices ``seeds`` of a batch, and by name constants:
-    numbers, strings, and lists of them. It is run when a sampler is made, on stand-ins that note
-    the operators, so loops and branches on constants unroll; and once more, since what differs
-    then, as a random number of Python's, would be the same in all batches, and is an error.
+    The function takes the graph ``A`` and the nodes ``seeds`` of a batch, and by name constants:
+    numbers, strings, and lists of them. It runs when a sampler is created, on stand-ins that record
+    the operators, so loops and branches on constants unroll. It runs twice: a difference between
+    the runs, such as a random number of Python's, would be constant over all batches, and is an
+    error.
 
         @pgs.program
         def sage(A, seeds, fanouts):
@@ -100,15 +101,15 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
         sampler = sage(fanouts=[10, 10], seed=1)
 
     It returns matrices, outermost hop first, for a ``MiniBatch``; ``A.induce(V)``, or V and a
-    matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
-    name; a tuple of one of the former and a dictionary; or ``A.walk(seeds, length)``, for
-    ``Walks``: see ``WalkProgram``. With ``A["author", "writes", "paper"]``, the matrix of a
-    relation, it samples a ``HeteroGraph``: see ``HeteroProgram``. docs/algorithms/operators.md has
-    the operators, which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
+    matrix of edges among its nodes, for a ``Subgraph``; a dictionary of vectors and lists by name;
+    a tuple of one of these and a dictionary; or ``A.walk(seeds, length)``, for ``Walks``: see
+    ``WalkProgram``. With ``A["author", "writes", "paper"]``, the matrix of a relation, it samples a
+    ``HeteroGraph``: see ``HeteroProgram``. docs/algorithms/operators.md has the operators, which
+    are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
 
-    A class makes samplers likewise, of the constants that its ``__init__`` takes:
+    A class is a factory of samplers too, with the constants that its ``__init__`` takes:
 
-    - In NextDoor's form (Jangda et al., EuroSys 2021) it has ``steps`` and ``sampling_type``
+    - In NextDoor's style (Jangda et al., EuroSys 2021) it has ``steps`` and ``sampling_type``
       (``"individual"`` or ``"collective"``), attributes or methods without arguments;
       ``sample_size(step)``, how many edges of each transit, or rows for all transits, are drawn;
       ``next(A, transits, C, step)``, by what they are drawn of ``C = A[:, transits]``: a matrix of
@@ -116,8 +117,8 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
       what is said here, ``unique(step)``, whether a step's edges or rows are distinct (False), and
       ``step_transits(A, sampled, transits, step)``, the next step's transits (``sampled.row()``).
       Its samplers take ``output``: ``"blocks"``, or ``"steps"`` for ``batch.extra["step_0"]`` and
-      so on, the distinct vertices that each step met.
-    - In GNNSampler's form (Liu et al., 2021) it has ``init(A, seeds)``, which returns a state of
+      so on, the distinct nodes that each step met.
+    - In GNNSampler's style (Liu et al., 2021) it has ``init(A, seeds)``, which returns a state of
       any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or a dictionary of
       matrices of the same edges, or None, and the next state; and, where blocks are not what is
       wanted, ``result(A, state, blocks)``, which returns what a function would.
@@ -133,11 +134,11 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
 
 
 class ProgramFunction:
-    """A traced function: called with its constants it gives a ``Program``.
+    """A traced function; a call with its constants returns a ``Program``.
 
-    Beside the function's own arguments it takes ``weight``, the name of the edge array that the
-    values of A are, ones by default; ``seed``, as ``PGSampler`` has it; and ``passes``, the names
-    of passes to leave out, for experiments: the batches are the same.
+    In addition to the function's arguments a call takes ``weight``, the name of the edge array that
+    the values of A are, ones by default; ``seed``, as for ``PGSampler``; and ``passes``, the names
+    of compiler passes to leave out, for experiments: the batches are the same.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -182,15 +183,16 @@ class ProgramFunction:
         passes: Sequence[str] = (),
         **constants: Any,
     ) -> Program | Any:
-        """The sampler of these constants: a ``Program``, or a ``HeteroProgram`` or ``WalkProgram``.
+        """Returns the sampler of these constants.
 
-        Of a function that names relations it is the second, of one that returns walks the third.
+        It is a ``HeteroProgram`` for a function that names relations, a ``WalkProgram`` for a
+        function that returns walks, and else a ``Program``.
 
         Raises
         ------
         TypeError, ValueError
-            For arguments that the function does not have, or that are no constants; for what cannot
-            be traced, with the line; and for operators that do not fit, with the line.
+            For arguments that the function does not have, or that are no constants; for code that
+            cannot be traced, with the line; and for operators that do not fit, with the line.
         """
         name = self._name
         if positional:
@@ -288,11 +290,24 @@ class ProgramFunction:
 
 
 class Program(EngineSampler, Sampler[Any]):
-    """A sampler that a program makes; from a ``ProgramFunction``.
+    """A sampler that runs a program; a ``ProgramFunction`` returns it.
 
     Its batches are a pure function of (graph, plan, seed, epoch, batch, seeds): the same for every
-    number of threads, and with each pass on or off. One may be used from many threads at once. A
-    pickle has the plan, and needs no source.
+    number of threads, and with each compiler pass on or off. A program may be used from many
+    threads at once. A pickle has the plan, and needs no source.
+
+    Parameters
+    ----------
+    fields : mapping
+        The fields of the plan.
+    seed : int or None
+        See ``PGSampler``.
+    name : str
+        The name of the function.
+    constants : mapping
+        The constants of the function, by name.
+    node_inputs : NodeInputs, optional
+        The inputs with a value or a row for each node.
     """
 
     edge_values = "w"
@@ -379,7 +394,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     @property
     def extra_places(self) -> Mapping[str, str]:
-        """Whose elements the vectors, dense rows and lists have that it returns by name."""
+        """The nodes that vectors, dense rows and lists returned by name belong to."""
         if self._places is None:
             names = [name for name in self._extras if not isinstance(name, EdgeValueName)]
             found = library.call("ProgramPlaces", self._plan.document) if names else ""
@@ -447,16 +462,16 @@ class Program(EngineSampler, Sampler[Any]):
 
         The batch says which edges were drawn. All that their values depend on, sums over all
         candidates of a column too, is computed of ``tensors`` in their dtype, to rounding as the
-        engine does. Edges that the program draws must be among what it returns.
-        Of PASS (Yoon et al., NeurIPS 2021) it gives the chances p of the drawn edges, whose
-        ``p / p.detach()`` as weights of the edges has the paper's gradient in the mean.
+        engine does. Edges that the program draws must be among what it returns. For PASS (Yoon et
+        al., NeurIPS 2021) it returns the chances p of the drawn edges; ``p / p.detach()`` as
+        weights of the edges has the paper's gradient in the mean.
 
         Parameters
         ----------
         graph : Graph
-            That was sampled.
+            The graph that was sampled.
         batch : MiniBatch
-            Of this sampler; its device is where the values are computed.
+            A batch of this sampler; its device computes the values.
         tensors : mapping of str to torch.Tensor
             Contents of inputs by name, all of one dtype of floats; other inputs have their
             contents of now.
@@ -519,16 +534,16 @@ class Program(EngineSampler, Sampler[Any]):
         return read
 
     def explain(self, graph: Stored, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """The plan before and after each pass, and what a batch of so many seeds of a graph costs.
+        """Explains the plan before and after each compiler pass, and the costs of a batch.
 
         Parameters
         ----------
         graph : Graph
         seeds : int
-            How many a batch has.
+            The number of seeds of a batch.
         batches : int
-            How many batches to make and to measure, as ``profile`` does, of vertices at equal
-            distances; with 0 costs are the model's alone.
+            The number of batches to sample and to measure, as ``profile`` does, with nodes at equal
+            distances as seeds; with 0 costs are only those of the model.
 
         Returns
         -------
@@ -552,27 +567,27 @@ class Program(EngineSampler, Sampler[Any]):
         return Explanation(text)
 
     def tuned(self, graph: Stored, seeds: Any, *, epoch: int = 0, batches: int = 5) -> Program:
-        """The same sampler by the passes that pay on a graph, as the time of batches tells.
+        """Returns the same sampler with the compiler passes that save time on a graph.
 
-        Each pass that chooses how values and edges are laid out is left out in turn, and stays out
-        where batches take less time then, by 3 % at least; so are the choices by costs, each of
-        which is also made the other way, on a GPU that of A[R, S]. The batches are the same.
+        Each compiler pass that chooses a layout of values and edges is left out in turn, and stays
+        out if batches then take less time, by 3 % at least. Each choice by costs, on a GPU the
+        choice for A[R, S], is also tried the other way. The batches are the same.
 
         Parameters
         ----------
         graph : Graph
             On the CPU or on a GPU.
         seeds : array_like of int, shape [seeds]
-            Those of each batch.
+            The seeds of each batch.
         epoch : int
-            Whose batches 0, 1, ... are made.
+            The epoch whose batches 0, 1, ... are sampled.
         batches : int
-            How many for each plan, at least 1; their median counts.
+            The number of batches for each plan, at least 1; their median counts.
 
         Returns
         -------
         Program
-            Of the same seed, that begins with batch 0 of epoch 0.
+            A sampler of the same seed, at batch 0 of epoch 0.
         """
         check_graph(graph)
         batches = integer(batches, "batches", 1)
@@ -598,7 +613,7 @@ class Program(EngineSampler, Sampler[Any]):
         return best
 
     def _median(self, graph: Stored, seeds: Any, epoch: int, batches: int) -> float:
-        """The seconds of a batch, behind one that makes what is made once."""
+        """The median of the seconds of a batch, after a first batch that builds cached tables."""
         times = []
         for batch in range(batches + 1):
             begin = perf_counter()
@@ -616,25 +631,25 @@ class Program(EngineSampler, Sampler[Any]):
     ) -> Profile:
         """Measures where the time of batches goes, operator by operator.
 
-        The batches are made by the program itself, even where it is one of PGSampler's. What is
-        made once for a graph or a device is made before the clock starts.
+        The batches are sampled by the program itself, even if ``PGSampler`` has the same plan.
+        Tables that are built once for a graph or a device are built before the clock starts.
 
         Parameters
         ----------
         graph : Graph
             On the CPU or on a GPU.
         seeds : array_like of int, shape [seeds]
-            Those of each batch.
+            The seeds of each batch.
         epoch : int
-            Whose batches 0, 1, ... are made.
+            The epoch whose batches 0, 1, ... are sampled.
         batches : int
-            How many; of each operator the median counts.
+            The number of batches; the median of each operator counts.
 
         Returns
         -------
         Profile
-            A text for people, with the times in ``microseconds``. On the CPU values are made where
-            they are taken, so a map's time is that of the operator which reads it.
+            A text for people, with the times in ``microseconds``. On the CPU values are computed
+            where they are used, so the time of a map is part of the operator which reads it.
         """
         check_graph(graph)
         batches = integer(batches, "batches", 1)
@@ -662,8 +677,14 @@ class Program(EngineSampler, Sampler[Any]):
     ) -> SampleJob:
         """Starts a batch as ``Sampler.launch`` does.
 
-        Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``, nor in what is drawn from A; A
-        itself, and what is made of it alone, has all. ValueError for programs that walk.
+        Parameters
+        ----------
+        exclude : int32 or int64, shape [K], optional
+            Ids of edges that are in no ``A[:, S]`` and ``A[R, S]``, nor in edges drawn from A; A
+            itself, and values computed only from A, have all edges. ValueError for programs that
+            walk.
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
         """
         read = self.sampled_graph(graph)
         how: dict[str, Any] = {
@@ -685,7 +706,7 @@ class Program(EngineSampler, Sampler[Any]):
         return job
 
     def _whole_rows(self) -> Plan:
-        """Returns the plan that asks a graph in parts for rows and the edge arrays it reads."""
+        """Returns the plan that requests rows and edge arrays from a partitioned graph."""
         edges, _ = self.array_names
         return Plan(family="rows", arrays=sorted(edges))
 

@@ -1,4 +1,4 @@
-"""``ProgramSampler``: samplers that are made of a program, and what they have of it."""
+"""``ProgramSampler``: base class of samplers that run a program, and their shared methods."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ S = TypeVar("S", bound="ProgramSampler[Any]")
 
 
 class ProgramSampler(Sampler[T_co]):
-    """A sampler whose batches a ``Program`` makes of what it is given here.
+    """A sampler whose batches a ``Program`` samples.
 
-    Its seed is the program's. A subclass has ``launch``; where the program samples another graph
-    or other seeds than those that are given, ``_graph`` and ``_given`` say which.
+    Its seed is the program's. A subclass has ``launch``; if the program samples another graph or
+    other seeds than the arguments, ``_graph`` and ``_given`` return these.
+
+    Parameters
+    ----------
+    program : Program
+        The program.
     """
 
     def __init__(self, program: Any) -> None:
@@ -83,18 +88,42 @@ class ProgramSampler(Sampler[T_co]):
         return self._of(self._program.with_gpu_share(share))
 
     def explain(self, graph: Any, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """Explains the program on the graph that it samples, as ``Program.explain`` does."""
+        """Explains the program on the graph that it samples, as ``Program.explain`` does.
+
+        Parameters
+        ----------
+        graph : Graph or HeteroGraph
+            The graph that ``sample`` takes.
+        seeds, batches
+            The arguments of ``Program.explain``.
+        """
         text: Explanation = self._program.explain(self._graph(graph), seeds, batches=batches)
         return text
 
     def profile(self, graph: Any, seeds: Any, *, epoch: int = 0, batches: int = 10) -> Profile:
-        """Measures seeds as ``sample`` takes them, as ``Program.profile`` does."""
+        """Measures batches, as ``Program.profile`` does.
+
+        Parameters
+        ----------
+        graph, seeds
+            The arguments of ``sample``.
+        epoch, batches
+            The arguments of ``Program.profile``.
+        """
         about = self._given(graph, seeds)
         found: Profile = self._program.profile(*about, epoch=epoch, batches=batches)
         return found
 
     def tuned(self: S, graph: Any, seeds: Any, *, epoch: int = 0, batches: int = 5) -> S:
-        """Tunes for seeds as ``sample`` takes them, as ``Program.tuned`` does."""
+        """Returns the same sampler with tuned passes, as ``Program.tuned`` does.
+
+        Parameters
+        ----------
+        graph, seeds
+            The arguments of ``sample``.
+        epoch, batches
+            The arguments of ``Program.tuned``.
+        """
         about = self._given(graph, seeds)
         return self._of(self._program.tuned(*about, epoch=epoch, batches=batches))
 

@@ -22,13 +22,13 @@ def __dir__() -> list[str]:
 
 
 class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
-    """A sampler of walks, which a program makes that returns ``A.walk(seeds, length)``.
+    """A sampler of walks, from a program that returns ``A.walk(seeds, length)``.
 
-    It runs as ``RandomWalk(length, direction="in")``, whose batches these are: a ``Walks``, of
-    which a row is the walk of a seed, with -1 behind the last vertex of one that found no edge.
-    Where the list of ``A.walk`` is taken by other operators such a walk stays where it is instead.
-    ``explain``, ``profile`` and ``tuned`` are of the program that makes a list of the walks'
-    vertices; the walks are the same.
+    It runs as ``RandomWalk(length, direction="in")`` and returns the same batches: a ``Walks``
+    whose rows are the walks of the seeds, with -1 behind the last node of a walk that found no
+    edge. If other operators use the list of ``A.walk``, such a walk stays at its node instead.
+    ``explain``, ``profile`` and ``tuned`` run the program that returns a list of the walks' nodes;
+    the walks are the same.
     """
 
     def __init__(self, program: Any, length: int) -> None:
@@ -51,7 +51,13 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
         return self._walk.sampled_graph(graph)
 
     def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """Explains the program of the walks' nodes, as ``Program.explain`` does."""
+        """Explains the program of the walks' nodes, as ``Program.explain`` does.
+
+        Parameters
+        ----------
+        graph, seeds, batches
+            The arguments of ``Program.explain``.
+        """
         text = super().explain(graph, seeds, batches=batches)
         return Explanation(f"walks, made by {self._walk!r}\n{text}")
 
@@ -67,7 +73,13 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Walks[Any]]:
-        """Starts walks as ``RandomWalk.launch`` does."""
+        """Starts walks, as ``RandomWalk.launch`` does.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, exclude, threads, form, asynchronous
+            The arguments of ``RandomWalk.launch``.
+        """
         return self._walk.launch(
             graph,
             seeds,

@@ -37,20 +37,21 @@ class NeighborSampler(SeededLoader):
 
     A batch has the number of its seeds, the ids of all nodes, the seeds first, and a bipartite
     graph for each layer of a model, the outermost first: ``(edge_index, e_id, size)``, whose
-    targets are the first nodes of its sources. Each hop draws neighbours of all nodes that are
-    there. With one number in ``sizes`` it is that graph alone and no list, as in PyG.
+    targets are the first nodes of its sources. Each hop draws neighbors of all nodes reached so
+    far. With one number in ``sizes`` it is a single graph instead of a list, as in PyG.
 
     Parameters
     ----------
     edge_index : int32 or int64 tensor, shape [2, E], SparseTensor, sparse CSR tensor, or Graph
-        The edges, from row 0 to row 1. Of a matrix, as ``ToSparseTensor`` makes it in ``adj_t``,
-        rows are targets: batches then have ``(adj_t, e_id, size)``, with matrices of that kind.
+        The edges, from row 0 to row 1. The rows of a matrix, as ``ToSparseTensor`` stores it in
+        ``adj_t``, are targets: batches then have ``(adj_t, e_id, size)``, with matrices of that
+        kind.
     sizes : list of int
-        In-neighbours to draw for each node, ``sizes[0]`` for the seeds; -1 takes all.
+        In-neighbors to draw for each node, ``sizes[0]`` for the seeds; -1 takes all.
     node_idx : int tensor or mask, optional
         The seeds. Default: all nodes.
     num_nodes : int, optional
-        Default: the largest id and one, or the length of a mask.
+        Default: the largest id plus one, or the length of a mask.
     return_e_id : bool
         False: ``e_id`` is None.
     transform : callable, optional
@@ -143,7 +144,7 @@ def _layers(batch: Any) -> Iterator[Layer]:
 
 
 def _graph(edge_index: Any, node_idx: Any, num_nodes: int | None) -> tuple[Graph, Any]:
-    """The in-edges, and what makes a matrix of the kind that was given; None for edges."""
+    """Returns the in-edges, and a factory of matrices of the argument's kind, or None for edges."""
     if is_homogeneous(edge_index):
         return edge_index, None
     if isinstance(edge_index, BaseData):
@@ -171,7 +172,7 @@ def _graph(edge_index: Any, node_idx: Any, num_nodes: int | None) -> tuple[Graph
 
 
 class _Matrix:
-    """Makes matrices of the kind that was given, with its values."""
+    """Creates matrices of the kind of a matrix, with its values."""
 
     def __init__(self, of_torch_sparse: bool, values: torch.Tensor | None) -> None:
         self._of_torch_sparse, self._values = of_torch_sparse, values

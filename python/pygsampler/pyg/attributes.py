@@ -17,7 +17,7 @@ EdgeType = tuple[str, str, str]
 
 
 class Attributes(Sampler):
-    """PyG's names for what a sampler keeps of its graph, made when they are asked for.
+    """The attributes of PyG's samplers that describe the graph, computed when they are read.
 
     Arrays are on the CPU and in the order of the graph's in-edge lists, as PyG has them; with
     ``sample_direction="backward"`` in the order of the out-edge lists, with PyG's reversed types.
@@ -89,16 +89,20 @@ class Attributes(Sampler):
 
     @property
     def perm(self) -> Any:
-        """The column of ``edge_index`` that each in-edge is from, None for the same order; with
-        types a dict of edge types."""
+        """The column of ``edge_index`` of each in-edge; None if the order is the same.
+
+        For a heterogeneous graph it is a dict of edge types.
+        """
         if not self.is_hetero:
             return _perm(self.graph)
         return {kind: _perm(csc) for kind, csc in self._csc().items()}
 
     @property
     def node_time(self) -> Any:
-        """The times of nodes, with types a dict of node types; None if edges have times, or
-        nothing has."""
+        """The times of nodes; None if edges have times, or if there are no times.
+
+        For a heterogeneous graph it is a dict of node types.
+        """
         name, _ = self._names()
         if name is None:
             return None
@@ -111,8 +115,10 @@ class Attributes(Sampler):
 
     @property
     def edge_time(self) -> Any:
-        """The times of the in-edges, with types a dict of joined names; None if nodes have times,
-        or nothing has."""
+        """The times of the in-edges; None if nodes have times, or if there are no times.
+
+        For a heterogeneous graph it is a dict by the names ``src__rel__dst``.
+        """
         found = self._of_edges(self._names()[0])
         if isinstance(found, dict):
             return {kind: self._as_given(times) for kind, times in found.items()}
@@ -124,7 +130,7 @@ class Attributes(Sampler):
         return self._of_edges(self._names()[1])
 
     def _as_given(self, times: torch.Tensor) -> torch.Tensor:
-        """Times of the graph that is sampled as they were given, and the other way round."""
+        """Converts times between the sampled graph and the direction of the caller."""
         return -times if self._mirrored else times
 
     def _csc(self) -> Mapping[EdgeType, Graph]:

@@ -53,7 +53,7 @@ class NodeRequest(NamedTuple):
 class Sampler(BaseSampler):  # type: ignore[misc]
     """Any ``pygsampler.Sampler`` as a sampler for PyG's loaders.
 
-    ``PGSampler`` is the one that takes the arguments of PyG's own; here the sampler is given:
+    ``PGSampler`` takes the arguments of PyG's sampler; this class wraps any sampler:
 
         sampler = pygsampler.pyg.Sampler(data, pygsampler.PGSampler([5, 10], frontier="new"))
         loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
@@ -62,24 +62,26 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     are grouped by hop, and each has the place of its source among the nodes.
 
     A batch of a program that returns a subgraph has a node for each seed first, repeated ones too,
-    then its other nodes. Where the seeds have no part in these (``samplers.saint_node``), they
-    stand in their order, all of them count for ``batch_size``, and ``input_id`` is their ids.
+    then its other nodes. If the nodes do not depend on the seeds (``samplers.saint_node``), they
+    have the order of the program, all of them count for ``batch_size``, and ``input_id`` is their
+    ids.
 
     A program over relations takes a ``HeteroData``, in directional subgraphs. Batches of this
     module's loaders have the values of its edges as ``edge_weights``, and none by other names.
 
     Vectors and dense rows that a program returns by name are attributes of the batches of this
-    module's loaders: a row for each node of those of all nodes or of a subgraph's, one for each
-    input of those of the seeds. Others, and lists, are not handed on, nor are any for links.
+    module's loaders: a row per node, if they belong to all nodes or to the nodes of a subgraph, and
+    a row per input, if they belong to the seeds. Other results, lists, and all results for links
+    are dropped.
 
     Parameters
     ----------
     data : Data, HeteroData, Graph, or (FeatureStore, GraphStore)
-        As for ``PGSampler``; with types for a program over relations.
+        See ``PGSampler``; heterogeneous for a program over relations.
     sampler : pygsampler.Sampler
-        Its local ids must be the same in all blocks, as those of ``PGSampler`` are. What ``prob``
-        or ``mask`` of a ``pygsampler.PGSampler`` names is an attribute of the edges of ``data``.
-        ValueError for one of walks or of vectors alone.
+        Its local ids must be the same in all blocks, as those of ``PGSampler`` are. ``prob`` or
+        ``mask`` of a ``pygsampler.PGSampler`` names an attribute of the edges of ``data``.
+        ValueError for a sampler of walks or only of vectors.
     subgraph_type, device, is_sorted, sample_direction
         As for ``PGSampler``.
     """
@@ -196,7 +198,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return None
 
     def set_seed(self, seed: int | None) -> None:
-        """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
+        """Sets the seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
 
         Without ``set_epoch`` calls count from 0 again, so that a seed which is set twice repeats
         its batches. ``None`` goes back to torch's seed.
@@ -204,7 +206,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._identity.set_seed(seed)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+        """Makes later batches a function of ``epoch``, an integer in ``[0, 2**24)``.
 
         ``None`` goes back to batches that never repeat. Workers see it too, also those that live
         through several epochs.
@@ -237,17 +239,26 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def sample_from_edges(
         self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
     ) -> Any:
-        """The subgraph around the ends of the edges of ``index``; called by PyG's ``LinkLoader``.
+        """Samples the subgraph around the ends of the edges of ``index``, for PyG's ``LinkLoader``.
 
-        ``neg_sampling`` is a ``NegativeSampling``, binary or triplet, or None. Its random numbers
-        are the batch's own: torch's generator is left as it was.
+        Parameters
+        ----------
+        index : EdgeSamplerInput
+            The edges. In a heterogeneous graph ``index.input_type`` is their type, of which
+            ``data`` need not have any.
+        neg_sampling : NegativeSampling, optional
+            Binary or triplet. Its random numbers belong to the batch: torch's generator does not
+            change.
+        **kwargs
+            The arguments of ``sample_from_nodes``.
 
-        Returns and raises what ``sample_from_nodes`` does. ``metadata`` has, as in PyG, the places
-        of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
-        ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
-
-        In a heterogeneous graph ``index.input_type`` is the type of the edges, of which ``data``
-        need not have any.
+        Returns
+        -------
+        SamplerOutput or HeteroSamplerOutput
+            The result of ``sample_from_nodes``, which also raises the same errors. ``metadata``
+            has, as in PyG, the places of the edges' ends among the nodes: ``edge_label_index``,
+            shape [2, edges], and ``edge_label``; or for triplets ``src_index``, ``dst_pos_index``
+            and ``dst_neg_index``.
         """
         return self._sample_links(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
@@ -269,8 +280,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         sampled: Callable[..., Any],
         drawn: Callable[[Any], None] | None = None,
     ) -> Any:
-        """``sample_from_edges`` of a batch that ``number`` tells, and ``sampled`` makes; before
-        that ``drawn`` is given its negatives, if any."""
+        """Implements ``sample_from_edges`` for the batch of ``number``, sampled by ``sampled``.
+
+        ``drawn`` is called with the negatives, if any, before the batch is sampled.
+        """
         if not self._sampler.is_rooted:
             raise ValueError(
                 f"sampler: expected one whose vertices follow from the ends of edges, got "
@@ -321,10 +334,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return row, col, b"targets"
 
     def _begin(self, asked: Any, neg_sampling: Any = None) -> LookaheadBatch | None:
-        """Begins the batch that a call with these arguments would make now, where nobody can tell.
+        """Starts the batch of a later call with these arguments, without side effects.
 
-        It takes no number of the sampler's, nor of torch's generator. What is wrong with it is
-        raised by the call.
+        It takes no number of the sampler, nor of torch's generator. Errors are raised by the later
+        call.
         """
         if self.device != "cpu" or not can_look_ahead(self._sampler, self.graph):
             return None
@@ -406,7 +419,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return times
 
     def _node_time(self) -> Any:
-        """When nodes are, for negatives, by type if they have types; None without times."""
+        """The times of nodes, for negatives, by type for a heterogeneous graph, or None."""
         return None
 
     def _nodes_by_time(self, kind: str, times: torch.Tensor | None) -> NodesByTime | None:
@@ -496,7 +509,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             out.beside = {**found.of_nodes, **found.of_seeds}
 
     def _check_factors(self) -> None:
-        """ValueError for factors of edges that are not those that were sampled."""
+        """Raises ValueError for factors of edges that are not those that were sampled."""
         if getattr(self._sampler, "edge_weights", None) is None:
             return
         if self.subgraph_type != SubgraphType.directional:

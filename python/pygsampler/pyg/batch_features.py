@@ -1,4 +1,4 @@
-"""``BatchFeatures``: features beside what PyG's loaders look up in ``data``."""
+"""``BatchFeatures``: features of a batch that are not in ``data``."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class FeatureColumn(NamedTuple):
 
 
 class BatchFeatures:
-    """The features of nodes and of edges that a loader was given.
+    """The features of nodes and of edges that are arguments of a loader.
 
-    They are given by name, for a ``hetero`` graph by name and type: ``{"x": {"paper": x}}``, of
-    edges ``{"w": {cites: w}}``. Those on a GPU are read there. Others are read where the sampler
-    is: on a GPU out of page-locked memory.
+    They are by name, for a ``hetero`` graph by name and type: ``{"x": {"paper": x}}``, for edges
+    ``{"w": {cites: w}}``. Features on a GPU are read there. Others are read on the sampler's
+    device: on a GPU out of page-locked memory.
     """
 
     __slots__ = ("_of_edges", "_of_nodes")
@@ -136,9 +136,9 @@ class BatchFeatures:
         return data
 
     def attach(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
-        """Gives a batch of these nodes and edges its rows, and those of edges of our store.
+        """Adds the rows of these nodes and edges to a batch, with edge features of our store.
 
-        They are tensors, or of a graph with types dicts of them.
+        They are tensors, or for a heterogeneous graph dicts of tensors.
         """
         store: Any = data[0] if isinstance(data, (tuple, list)) else None
         stored = store.get_edge_attrs() if isinstance(store, FeatureStore) else []
@@ -401,7 +401,7 @@ def check_features(given: Any, where: str, things: str, count: int | None) -> di
 
 
 def check_edge_ids(graph: Graph, features: Features, where: str) -> None:
-    """ValueError for ``features`` on a GPU, called ``where``, without a row for each edge.
+    """Raises ValueError for ``features`` on a GPU, called ``where``, without a row for each edge.
 
     Edges may have any ids, and on a GPU nobody would notice one without a row.
     """

@@ -24,9 +24,9 @@ def mark_grouped(edge_index: torch.Tensor) -> None:
 
 
 class LoopEdges:
-    """Edges with one loop for each destination in the place of the loops that they have.
+    """Edges in which one loop for each destination replaces all loops.
 
-    A row begins with its loop. What is behind the last row is padding.
+    A row begins with its loop. Entries behind the last row are padding.
     """
 
     def __init__(self, edges: LayerEdges) -> None:

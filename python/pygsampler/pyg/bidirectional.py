@@ -1,4 +1,4 @@
-"""``BidirectionalNeighborSampler``: neighbours along edges and against them."""
+"""``BidirectionalNeighborSampler``: neighbors along edges and against them."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ __all__ = ["BidirectionalNeighborSampler"]
 
 
 class BidirectionalNeighborSampler(NeighborSampler):
-    """In-neighbours and out-neighbours of each node, hop by hop, of a graph without types.
+    """Samples in-neighbors and out-neighbors of each node, hop by hop, in a homogeneous graph.
 
-    Takes the place of ``torch_geometric.sampler.BidirectionalNeighborSampler``. In each hop the
-    nodes that the one before was the first to reach draw ``num_neighbors[hop]`` in-neighbours, and
-    then as many out-neighbours. Nodes and edges are in the order in which they are first reached,
-    each once, also with ``replace=True``.
+    It replaces ``torch_geometric.sampler.BidirectionalNeighborSampler``. In each hop the nodes that
+    the hop before was the first to reach draw ``num_neighbors[hop]`` in-neighbors, and then as many
+    out-neighbors. Nodes and edges are in the order in which they are first reached, each once, also
+    with ``replace=True``.
 
     Parameters
     ----------
     data, num_neighbors, subgraph_type, replace, disjoint, weight_attr, share_memory, seed, device
         As for ``PGSampler``; not ``subgraph_type="induced"``.
     temporal_strategy, time_attr
-        Times are not offered, as in PyG.
+        Not supported, as in PyG.
     is_sorted, directed
         As for ``PGSampler``.
 
     Notes
     -----
-    ``num_sampled_nodes`` has two numbers, of seeds and of others, for the in-neighbours of a hop
-    and two for its out-neighbours, and ``num_sampled_edges`` one for each: how many are new, as in
-    PyG.
+    ``num_sampled_nodes`` has two numbers, of seeds and of others, for the in-neighbors of a hop and
+    two for its out-neighbors, and ``num_sampled_edges`` one for each: the numbers of new ones, as
+    in PyG.
 
     Raises
     ------
     NotImplementedError
         For times, types, induced subgraphs, and negatives of links.
     TypeError, ValueError
-        As ``PGSampler``.
+        For the reasons of ``PGSampler``.
     """
 
     def __init__(
@@ -111,7 +111,15 @@ class BidirectionalNeighborSampler(NeighborSampler):
             way._identity = self._identity
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
-        """Samples around edges, as ``PGSampler.sample_from_edges`` does, without negatives."""
+        """Samples around edges, as ``PGSampler.sample_from_edges`` does, without negatives.
+
+        Parameters
+        ----------
+        index, **kwargs
+            The arguments of ``PGSampler.sample_from_edges``.
+        neg_sampling : None
+            Not supported: NotImplementedError for another value.
+        """
         if neg_sampling is not None:
             raise NotImplementedError(
                 f"neg_sampling: expected None, as in PyG, got {neg_sampling!r}; PGSampler has it"

@@ -18,7 +18,7 @@ _OF_NODES = {"x", "feat", "pos", "batch", "n_id", "tf", "adj", "adj_t"}
 
 
 def check_graph_matches(data: Any, sampler: Any) -> None:
-    """ValueError where ``data`` has other nodes or edges than the graph of our ``sampler``.
+    """Raises ValueError where ``data`` has other nodes or edges than the graph of our ``sampler``.
 
     Features would be looked up by the ids of another graph. Called for each batch: takes
     microseconds. Edges of data without any, which has the features alone, are not compared, nor are
@@ -53,7 +53,7 @@ def _same(where: str, name: str, got: int | None, expected: int) -> None:
 
 
 def _num_nodes(data: Any) -> int | None:
-    """None where PyG would guess it by a pass over all edges, and warn."""
+    """Returns the number of nodes, or None if PyG would guess it from all edges, and warn."""
     for key in data.keys():  # noqa: SIM118
         if key in _OF_NODES or "node" in key:
             value = data[key]

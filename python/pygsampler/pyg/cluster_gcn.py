@@ -24,18 +24,23 @@ __all__ = ["ClusterData", "ClusterLoader"]
 
 
 class ClusterData(_ClusterData):  # type: ignore[misc]
-    """A graph in clusters, in the place of ``torch_geometric.loader.ClusterData``.
+    """A graph in clusters, as a replacement of ``torch_geometric.loader.ClusterData``.
 
     It has PyG's arguments, attributes and files, and does not need pyg-lib or torch-sparse: METIS
-    comes with pymetis, ``pip install pymetis``. Edges count in both directions for it,
-    as METIS wants them.
+    comes with pymetis, ``pip install pymetis``. Edges count in both directions for it, as METIS
+    requires.
+
+    Parameters
+    ----------
+    data, num_parts, recursive, save_dir, filename, log, keep_inter_cluster_edges, sparse_format
+        PyG's arguments.
 
     Raises
     ------
     ImportError
         Without pymetis, unless the clusters are read from ``save_dir``.
     ValueError
-        For clusters in ``save_dir`` that are of another number of nodes or edges.
+        For clusters in ``save_dir`` of another number of nodes or edges.
     """
 
     def __init__(

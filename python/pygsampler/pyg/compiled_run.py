@@ -36,11 +36,11 @@ class PreparedRun(NamedTuple):
 
 
 class CompiledRun:
-    """A model whose layers run as those of another run did, on plain tensors.
+    """A model whose layers run like the layers of a recorded run, on plain tensors.
 
-    Between layers tensors have the rows that the next layer takes. Where tensors meet that reach
-    differently far, as in a residual model of one's own, all have as many rows as the first layer
-    takes, of which those that no layer computes are copies of others.
+    Between layers tensors have the rows that the next layer takes. If tensors with different
+    numbers of rows meet, as in a custom residual model, all have as many rows as the first layer
+    takes, and rows that no layer computes are copies of others.
     """
 
     def __init__(self, run: LayerRun) -> None:

@@ -36,26 +36,25 @@ def index2ptr(index: torch.Tensor, size: int) -> torch.Tensor:
 class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
     """``torch_geometric.EdgeIndex`` of a batch: layers add up by segments, and not by atomics.
 
-    Made by ``NeighborLoader(..., edge_index="edge_index")``: int64 or int32, shape [2, edges], row
-    0 the sources. It is ordered by its row 1, of known size, with ``get_indptr()`` at hand, and
-    nothing was checked or sorted for that. It is a tensor as any other, and every layer of PyG
-    takes it:
+    ``NeighborLoader(..., edge_index="edge_index")`` returns it: int64 or int32, shape [2, edges],
+    with sources in row 0. It is ordered by its row 1, with known size and ``get_indptr()``, without
+    a check or a sort. It is a tensor, and every layer of PyG takes it:
 
     - ``edge_index[0]`` and ``[1]`` are ids by which torch's ``index_select``, ``scatter_add_`` and
-      ``scatter_reduce_`` work as ever, forward and backward. Where they would add rows of floats
-      up in the order of threads that meet, the engine's segments do, edge after edge: the same on
+      ``scatter_reduce_`` work as usual, forward and backward. If they would add rows of floats up
+      in the order of threads that meet, the engine's segments do, edge after edge: the same on
       every run.
-    - ``edge_index.matmul(x, transpose=True)``, as PyG's ``GraphConv`` has it, makes no row for each
+    - ``edge_index.matmul(x, transpose=True)``, as PyG's ``GraphConv`` calls it, has no row for each
       edge, and has a gradient for weights.
     - ``trim_to_layer``, ``to``, ``pin_memory``, workers and pickles keep the order, and so do
-      selections by a mask. Others, as ``add_self_loops`` makes them, are sorted once, when they
-      are first used.
+      selections by a mask. Others, such as results of ``add_self_loops``, are sorted once, when
+      they are first used.
 
-    What is written to it, or to one of its ends, is noticed: then edges are sorted anew. Into a
-    part of them (``edge_index[0][:3] = 0``) nothing may be written.
+    A write to it, or to one of its rows, is detected: then edges are sorted anew. Writes to a part
+    of a row (``edge_index[0][:3] = 0``) are not allowed.
 
-    As with PyG's, a layer that is given ``(x, x_target)`` must have as many rows in each as
-    ``sparse_size()`` says.
+    The arguments ``(x, x_target)`` of a layer must have the numbers of rows in ``sparse_size()``,
+    as with PyG's class.
     """
 
     # How the edges are grouped by each end, kept from use to use.
@@ -116,7 +115,13 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
         reduce: str = "sum",
         transpose: bool = False,
     ) -> Any:
-        """Multiplies as PyG's does; edges ordered by their targets, and floats, by segments."""
+        """Multiplies like PyG's class, by the engine's segments for floats ordered by target.
+
+        Parameters
+        ----------
+        other, input_value, other_value, reduce, transpose
+            PyG's arguments.
+        """
         kinds = {"sum": segments.SUM, "add": segments.SUM, "mean": segments.MEAN}
         if input_value is None:
             kinds["max"] = kinds["amax"] = segments.MAX
@@ -379,8 +384,11 @@ def edge_index_of(edges: torch.Tensor, size: tuple[int, int], order: str | None)
 
 
 def check_layout(layout: Any, data: Any) -> None:
-    """ValueError for an ``edge_index=`` that is none or that ``data`` has no batches for, and
-    NotImplementedError where PyG's class is none that ours can be made of."""
+    """Raises an error if batches of ``data`` cannot have the ``edge_index=`` of a loader.
+
+    ValueError for an unknown value and for ``data`` without an ``edge_index``; NotImplementedError
+    if PyG is too old for its class.
+    """
     if layout not in ("coo", "edge_index"):
         raise ValueError(f"edge_index: expected 'coo' or 'edge_index', got {describe(layout)}")
     if layout == "coo":

@@ -1,4 +1,4 @@
-"""``EdgeLists``: a batch on the CPU as PyG writes a subgraph, made by the engine."""
+"""``EdgeLists``: a batch on the CPU in the layout of a PyG subgraph, written by the engine."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ __all__ = ["EdgeLists", "edge_lists", "hetero_edge_lists"]
 
 
 class EdgeLists(NamedTuple):
-    """The nodes of each type, and the edges of each relation; a batch without types has one of
-    each.
+    """The nodes of each type, and the edges of each relation; one of each without types.
 
-    Each seed has a row of its own at the front, also one that is there twice, with the edges that
-    were sampled for it; edges out of it come from its first occurrence. Edges are grouped by hop,
-    the seeds' first.
+    Each seed has its own row at the front, also a repeated seed, with the edges that were sampled
+    for it; edges out of it come from its first occurrence. Edges are grouped by hop, with the hop
+    of the seeds first.
     """
 
     nodes: Sequence[torch.Tensor]

@@ -156,7 +156,7 @@ def _mapped_rows(x: Tensor, weight: Tensor, edges: LayerEdges) -> Tensor:
     """Rows times a matrix, for a sum over edges; there may be columns of zeros behind them.
 
     Rows of, say, 47 numbers are loaded one number at a time: with one more column a load has 16
-    bytes. That pays on a GPU where there are many edges.
+    bytes. This is faster on a GPU with many edges.
     """
     more = -len(weight) % (16 // x.element_size())
     if more and x.is_cuda and not is_compiling() and edges.edges >= _MANY_EDGES:

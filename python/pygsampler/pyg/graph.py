@@ -29,20 +29,20 @@ def graph_of(
     reads: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     row_names: tuple[str, ...] = (),
 ) -> Graph:
-    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
+    """Returns the in-edges of ``data``; the id of an edge is its column of ``edge_index``.
 
     ``data`` is a ``Data`` with ``edge_index`` or ``adj_t``, a pair of FeatureStore and GraphStore,
-    a Graph, or such a pair that has one. The graph is on ``device``; by default where the edges
-    are. ``is_sorted`` promises that ``edge_index`` is ordered by its row 1: then it is not
-    sorted, nor copied. ``backward``
-    gives the out-edges, and ``is_sorted`` is about row 0. ``array``, an option and a name, asks for
-    that attribute of edges in ``edata``, by a copy: of a Data in the order of its edges, where
-    "edge_weight" may be the values of an ``adj_t``; of a Graph an array that it has. ``reads``
-    names more attributes of edges, and of nodes: rows of values where ``row_names`` has them.
+    a Graph, or such a pair that has one. The graph is on ``device``; by default on the device of
+    the edges. ``is_sorted`` promises that ``edge_index`` is ordered by its row 1: then it is not
+    sorted, nor copied. ``backward`` gives the out-edges, and ``is_sorted`` is about row 0.
+    ``array``, an option and a name, asks for that attribute of edges in ``edata``, by a copy: of a
+    Data in the order of its edges, where "edge_weight" may be the values of an ``adj_t``; of a
+    Graph an array that it has. ``reads`` names more attributes of edges, and of nodes: rows of
+    values where ``row_names`` has them.
 
     Raises ``TypeError`` for anything else, ``ValueError`` for a broken promise and an attribute
-    that is not there or has another length, and ``NotImplementedError`` for graphs with types and
-    attributes of stores.
+    that does not exist or has another length, and ``NotImplementedError`` for heterogeneous graphs
+    and attributes of stores.
     """
     if isinstance(data, (tuple, list)) and len(data) == 2 and isinstance(data[1], GraphStore):
         # As it is, with its arrays: a CSC of tensors would be a copy of a file's.
@@ -84,7 +84,7 @@ def graph_of(
 
 
 def homogeneous(data: Any) -> None:
-    """NotImplementedError for HeteroData."""
+    """Raises NotImplementedError for HeteroData."""
     if isinstance(data, HeteroData):
         raise NotImplementedError(
             "data: expected a homogeneous Data, got HeteroData; NeighborLoader and "
@@ -284,7 +284,7 @@ def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
 
 
 def _check_edges(edges: torch.Tensor, nodes: int) -> None:
-    """IndexError for the first end of an edge that is no node, as the user knows it."""
+    """Raises IndexError for the first end of an edge that is no node, as the user knows it."""
     for row, ends in enumerate(edges):
         check_range(ends, f"data.edge_index[{row}]", nodes)
 

@@ -28,10 +28,25 @@ _MOST = (1 << 31) - 1
 
 
 class _SaintLoader(SeededLoader):
-    """Base of the loaders: batches of the numbers of their steps, by a program, and norms.
+    """Base class of the loaders: each step is a batch of a program, with norms.
 
     ``N``, ``E``, ``num_steps``, ``sample_coverage``, ``save_dir``, ``log``, ``node_norm`` and
-    ``edge_norm`` are attributes as PyG's have them.
+    ``edge_norm`` are PyG's attributes.
+
+    Parameters
+    ----------
+    data : Data
+        The graph.
+    program : Program
+        The program of a batch.
+    num_steps : int
+        Batches of an epoch.
+    seed : int or None
+        See ``NeighborLoader``.
+    given : tuple
+        ``sample_coverage``, ``save_dir`` and ``log`` of the loader.
+    kwargs : dict
+        Arguments of torch's ``DataLoader``.
     """
 
     def __init__(
@@ -144,10 +159,10 @@ class GraphSAINTNodeSampler(_SaintLoader):
 
 
 class GraphSAINTRandomWalkSampler(_SaintLoader):
-    """GraphSAINT's walks in the place of ``torch_geometric.loader.GraphSAINTRandomWalkSampler``.
+    """Replaces ``torch_geometric.loader.GraphSAINTRandomWalkSampler``: GraphSAINT by walks.
 
-    It does not need torch-sparse. A batch is a ``Data`` of the distinct nodes that walks along the
-    edges meet, and of all edges among them. A walk that finds no edge stays where it is.
+    It does not need torch-sparse. A batch is a ``Data`` of the distinct nodes of walks along the
+    edges, and of all edges among them. A walk that finds no edge stays at its node.
 
     Parameters
     ----------
@@ -165,17 +180,17 @@ class GraphSAINTRandomWalkSampler(_SaintLoader):
     save_dir, log
         Accepted for compatibility: norms are counted by each loader.
     seed : int, optional
-        64-bit seed of the random numbers, which are those of ``NeighborLoader`` of this module in
-        all respects. Default: torch's.
+        64-bit seed of the random numbers, as for ``NeighborLoader`` of this module. Default:
+        torch's.
     **kwargs
-        Those of torch's ``DataLoader``.
+        Arguments of torch's ``DataLoader``.
 
     Notes
     -----
-    Of S batches, C(v) of which have v and C(u, v) its edge from u, ``node_norm`` is S / (N C(v)),
-    and ``edge_norm`` is C(v) / C(u, v), at most 1e4: with it a sum over the in-edges of v is, in
-    the mean, that over all of them, as in the paper; PyG has C(u) above. Where a count is 0,
-    ``edge_norm`` is 0.1, and C(v) counts as 0.1.
+    If C(v) of S batches have v, and C(u, v) have its edge from u, ``node_norm`` is S / (N C(v)),
+    and ``edge_norm`` is C(v) / C(u, v), at most 1e4: with it a sum over the sampled in-edges of v
+    is, in the mean, the sum over all of them, as in the paper; PyG has C(u) as the numerator. If a
+    count is 0, ``edge_norm`` is 0.1, and C(v) counts as 0.1.
 
     Raises
     ------
@@ -205,13 +220,20 @@ class GraphSAINTRandomWalkSampler(_SaintLoader):
 
 
 class GraphSAINTEdgeSampler(_SaintLoader):
-    """GraphSAINT's edges in the place of ``torch_geometric.loader.GraphSAINTEdgeSampler``.
+    """Replaces ``torch_geometric.loader.GraphSAINTEdgeSampler``: GraphSAINT by edges.
 
     It does not need torch-sparse. A batch is a ``Data`` of the distinct ends of ``batch_size``
     draws of edges, with replacement, u to v by 1 / out-degree(u) + 1 / in-degree(v), as in the
-    paper and in DGL, where PyG has the sum of degrees; and of all edges among them.
+    paper and in DGL (PyG has the sum of degrees), and of all edges among them.
 
-    Parameters and the rest are those of ``GraphSAINTRandomWalkSampler``, but for ``walk_length``.
+    Norms and errors are those of ``GraphSAINTRandomWalkSampler``.
+
+    Parameters
+    ----------
+    batch_size : int
+        Draws of edges of a batch.
+    data, num_steps, sample_coverage, save_dir, log, seed, **kwargs
+        The arguments of ``GraphSAINTRandomWalkSampler``.
     """
 
     def __init__(

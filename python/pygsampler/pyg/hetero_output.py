@@ -1,4 +1,4 @@
-"""Sampled batches of graphs with types as PyG writes a subgraph."""
+"""Sampled batches of heterogeneous graphs in the layout of a PyG subgraph."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class HeteroRequests(Sampler):
         return NodeRequest(inputs, {kind: seeds}, times, (seeds, named))
 
     def _check_call(self, times: Any, where: str, more: dict[str, Any]) -> None:
-        """ValueError for times that nobody asks for, TypeError for unknown arguments."""
+        """Raises ValueError for times that nobody asks for, TypeError for unknown arguments."""
         if times is not None and not self._is_temporal:
             raise ValueError(f"{where}: expected None without time_attr, got {describe(times)}")
         if more:
@@ -336,11 +336,11 @@ def _graph(
     reads: tuple[Sequence[str], Sequence[str]] = ((), ()),
     row_names: Sequence[str] = (),
 ) -> tuple[Graph, str]:
-    """The in-edges of ``data``, and where its edges are; an edge's id is its column of
-    ``edge_index``. ``reads`` names attributes of edges and of nodes of the types that have them,
-    of which those in ``row_names`` have a row for each node.
+    """Returns the in-edges of ``data`` and their device; an edge's id is its ``edge_index`` column.
 
-    ``backward``: those of the reversed edges, whose types are reversed too.
+    ``reads`` names attributes of edges and of nodes, for the types that have them; attributes in
+    ``row_names`` have a row for each node. With ``backward`` the edges and their types are
+    reversed.
     """
     if is_heterogeneous(data):
         data = FeatureStore(), GraphStore(data)

@@ -138,7 +138,13 @@ class HGTSampler(HeteroRequests):
         return out
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
-        """NotImplementedError: HGT's subgraphs are around nodes."""
+        """Raises NotImplementedError: HGT's subgraphs are around nodes.
+
+        Parameters
+        ----------
+        index, neg_sampling, **kwargs
+            The arguments of ``PGSampler.sample_from_edges``.
+        """
         raise NotImplementedError(
             "sample_from_edges: expected a sampler of neighbours, got one of HGT's subgraphs, "
             "which are around nodes"

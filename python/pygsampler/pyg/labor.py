@@ -36,10 +36,10 @@ class LaborSampler(ClassByData):
         sampler = pygsampler.pyg.LaborSampler(data, [10, 5], importance=1)
         loader = NeighborLoader(data, [10, 5], neighbor_sampler=sampler, batch_size=1024)
 
-    ``NodeLoader``, ``LinkLoader``, ``NeighborLoader`` and ``LinkNeighborLoader`` take one, PyG's
-    and this module's; ``NeighborLoader(data, [10, 5], labor="poisson")`` of this module makes one.
-    Batches are as those of ``PGSampler``; this module's loaders give them ``edge_weights``, in
-    heterogeneous data of each edge type, beside ``e_id``.
+    ``NodeLoader``, ``LinkLoader``, ``NeighborLoader`` and ``LinkNeighborLoader`` of PyG and of this
+    module take it; ``NeighborLoader(data, [10, 5], labor="poisson")`` of this module creates one.
+    Batches are like batches of ``PGSampler``; this module's loaders add ``edge_weights`` in the
+    order of ``e_id``, in heterogeneous data for each edge type.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class LaborSampler(ClassByData):
         The edges of a node in the mean, in heterogeneous data by each edge type, the seeds' number
         first; -1 takes all.
     importance, exact, layer_dependency
-        As ``pygsampler.LaborSampler`` has them.
+        See ``pygsampler.LaborSampler``.
     weight_attr : str, optional
         As for ``PGSampler``.
     edge_weights : str, optional
@@ -61,12 +61,12 @@ class LaborSampler(ClassByData):
     Raises
     ------
     TypeError, ValueError, IndexError, NotImplementedError, CudaError
-        As ``PGSampler``.
+        For the reasons of ``PGSampler``.
 
     Notes
     -----
-    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. A GPU samples
-    where ``device``, or the data, is one.
+    ``set_seed``, ``set_epoch`` and random numbers work like those of ``PGSampler``. A GPU samples
+    if ``device``, or the device of the data, is a GPU.
     """
 
     _options_names = MappingProxyType({"prob": "weight_attr"})

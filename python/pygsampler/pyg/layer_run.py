@@ -142,8 +142,8 @@ class LayerPlan(NamedTuple):
 class LayerRun:
     """A call of a model, whose layers it replaces meanwhile.
 
-    Of a model of PyG layers are numbered, and x are plain tensors; in others x are ``NodeRows``,
-    which say what a layer has.
+    In a model of PyG layers are numbered, and x are plain tensors; in other models x are
+    ``NodeRows``, which know the rows of a layer.
     """
 
     def __init__(

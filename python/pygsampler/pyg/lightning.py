@@ -39,8 +39,11 @@ class LightningNodeData(of_pyg.LightningNodeData):  # type: ignore[misc]
 
 
 class LightningLinkData(of_pyg.LightningLinkData):  # type: ignore[misc]
-    """``torch_geometric.data.LightningLinkData`` likewise, of ``loader="link_neighbor"`` or
-    ``"neighbor"``, and with ``link_sampler``."""
+    """Replaces ``torch_geometric.data.LightningLinkData``, with a sampler of ours.
+
+    It does for ``loader="link_neighbor"`` or ``"neighbor"``, and ``link_sampler``, what
+    ``LightningNodeData`` does for nodes.
+    """
 
     def __init__(self, data: Any, *arguments: Any, **options: Any) -> None:
         given = inspect.signature(of_pyg.LightningLinkData).bind(data, *arguments, **options)

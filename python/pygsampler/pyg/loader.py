@@ -88,9 +88,9 @@ class _SeedIndex:
 
 
 class _EngineLoader:
-    """Base of our two loaders, beside PyG's; ``_sampler_name`` is the name of their sampler.
+    """Base class of our two loaders; ``_sampler_name`` is the name of their sampler in PyG's class.
 
-    That sampler may be another's: then they do nothing.
+    If that sampler is not ours, the methods only call PyG's.
     """
 
     _sampler_name: ClassVar[str]
@@ -136,7 +136,7 @@ class _EngineLoader:
         return self._sampler_name == "node_sampler"
 
     def _set_order(self, options: dict[str, Any]) -> None:
-        """Chooses who gives the places of a batch, once torch's loader was made with options."""
+        """Chooses the source of a batch's places, after torch's loader was built with options."""
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _SeedIndex(len(self.dataset))
         ours = self._ours
@@ -196,7 +196,7 @@ class _EngineLoader:
         raise NotImplementedError
 
     def collate_fn(self, index: Any) -> Any:
-        """PyG's, or what was sampled ahead, or of places as the loader itself asks for them."""
+        """Returns the batch of ``index``, places of seeds or a batch that was sampled ahead."""
         if isinstance(index, Future):
             out = index.result()
         elif isinstance(index, torch.Tensor) and index.dtype == torch.int64 and index.dim() == 1:
@@ -207,8 +207,10 @@ class _EngineLoader:
         return self.filter_fn(out) if self.filter_per_worker else out  # type: ignore[attr-defined]
 
     def filter_fn(self, out: Any) -> Any:
-        """PyG's, after a look whether ``data`` is still the sampler's graph, and with factors and
-        features, which a transform sees."""
+        """Converts ``out``, the sampler's output, as PyG does, with factors and features added.
+
+        A transform sees them. ValueError if ``data`` is no longer the graph of the sampler.
+        """
         turn, self._turn, ours = self._turn, None, self._ours
         if turn is not None:
             if ours is not None:
@@ -304,61 +306,63 @@ class _EngineLoader:
 class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.NeighborLoader`` with pygsampler's engine: change the import only.
 
-    Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
-    that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name. Of a
-    ``HeteroData`` ``input_nodes`` is a type of nodes, or (type, ids or mask), and ``num_neighbors``
-    a list, or a dict of edge types to lists.
+    It takes the arguments of PyG and of torch's ``DataLoader``, and yields PyG's batches. Options
+    that ``PGSampler`` does not support raise ``NotImplementedError`` with the option's name. For a
+    ``HeteroData`` ``input_nodes`` is a node type, or (type, ids or mask), and ``num_neighbors`` a
+    list, or a dict of edge types to lists.
 
     Parameters
     ----------
     seed : int, optional
-        64-bit seed of order, samples and negatives, which alone decides: passes over the loader
-        are counted, and the same pass is the same in every process, for every number of workers.
-        ``generator=``, and a ``sampler`` of your own, decide the order where they are given.
-        Default: torch's, asked for when a pass begins: without ``set_epoch``,
-        ``torch.manual_seed`` before a pass repeats it, as in PyG.
+        64-bit seed of order, samples and negatives. They depend on nothing else: epochs are
+        counted, and an epoch is the same in every process, for every number of workers.
+        ``generator=`` or ``sampler=`` decides the order instead. Default: torch's seed, read at the
+        start of an epoch: without ``set_epoch``, ``torch.manual_seed`` before an epoch repeats it,
+        as in PyG.
     device : str, int or torch.device, optional
-        Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
+        The device that samples. Default: the device of the edges, or the CPU with ``num_workers`` >
+        0.
     weight_attr, edge_weights, temporal_comparison, carry : str, optional
-        As ``PGSampler`` has them.
+        See ``PGSampler``.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
-        Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
-        ``data`` has. They are used where they lie: ``Features.open`` has those of a file. Those on
-        a GPU are read there; others where the sampler is, by a GPU out of page-locked memory. Of
-        data with types each name has a mapping of types to these, without a cache. They may be
-        ``TensorFrame`` of PyTorch Frame: ``{"tf": tensor_frames(graph)[0]}``.
+        Each batch has the rows of its nodes, ``n_id``, under that name, instead of the attribute of
+        ``data``. They are used without a copy; ``Features.open`` reads features from a file.
+        Features on a GPU are read there; others on the sampler's device, by a GPU out of
+        page-locked memory. For heterogeneous data each name has a mapping of types to features,
+        without a cache. They may be ``TensorFrame`` of PyTorch Frame: ``{"tf":
+        tensor_frames(graph)[0]}``.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
-        Likewise the rows of its edges, ``e_id``.
+        The same for its edges, ``e_id``.
     edge_index : str
         ``"coo"``: batches have PyG's tensor of edges. ``"edge_index"``: an ``EdgeIndex`` of this
         module, by which PyG's layers add up by segments; PyG 2.6 or newer.
     labor : str, optional
-        LABOR in the place of neighbours drawn for each node by itself: fewer nodes, as targets
-        share the numbers of their sources. ``"poisson"``: ``num_neighbors`` edges in the mean, as
-        DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler`` has more
+        LABOR instead of neighbors drawn separately for each node: fewer nodes, as targets share the
+        numbers of their sources. ``"poisson"``: ``num_neighbors`` edges in the mean, like DGL's
+        ``LaborSampler``, ``"exact"``: exactly so many, like GraphBolt's. ``LaborSampler`` has more
         options. Without ``replace``, ``disjoint`` and times. ``edge_weights="ht"`` gives the
         factors of its edges.
     prefetch : int, optional
-        For ``num_workers=0``. Default: the engine samples the next batch while PyG puts one
-        together, where nobody can tell but by the time: on the CPU, of samplers of this package,
-        and of seeds that are in order, shuffled by torch without ``generator=``, or of a
-        ``DistributedSampler``. What is assigned meanwhile counts from the next batch on, as ever.
-        0: each batch when it is asked for. Above 0: so many are sampled ahead, in a thread of this
-        process, while those before are looked up and used. They are the same batches; what is
-        assigned to the sampler within a pass, and torch's seed, count from the first that was not
-        sampled yet.
+        For ``num_workers=0``. Default: the engine samples the next batch while PyG assembles one,
+        if only the time can differ: on the CPU, with samplers of this package, and with seeds that
+        are in order, shuffled by torch without ``generator=``, or from a ``DistributedSampler``.
+        Assignments meanwhile count from the next batch on, as usual. 0: each batch is sampled when
+        it is requested. Above 0: so many are sampled ahead, in a thread of this process, while
+        earlier batches are assembled and used. They are the same batches; assignments to the
+        sampler within an epoch, and torch's seed, count from the first batch that was not sampled
+        yet.
     **kwargs
-        All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
+        PyG's other arguments. With ``neighbor_sampler`` the options of that sampler count.
 
     Raises
     ------
     NotImplementedError
-        For options that are not offered.
+        For options that are not supported.
     TypeError, ValueError, IndexError, CudaError
-        As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``IndexError`` for
-        ``input_nodes`` that are no nodes; ``ValueError`` for ``seed`` or ``device`` beside
-        ``neighbor_sampler``, and for ``data`` with other numbers of nodes or edges than the graph
-        of the sampler, here and, where ``data`` was changed, in the loop.
+        For the reasons of ``PGSampler`` and, in the loop, of its ``sample_from_nodes``;
+        ``IndexError`` for ``input_nodes`` that are no nodes; ``ValueError`` for ``seed`` or
+        ``device`` together with ``neighbor_sampler``, and for ``data`` with other numbers of nodes
+        or edges than the graph of the sampler, here and, where ``data`` was changed, in the loop.
     """
 
     _sampler_name = "node_sampler"
@@ -459,14 +463,27 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
 
 
 class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ignore[misc]
-    """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
+    """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine.
 
-    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
-    ``labor``, ``prefetch``, ``temporal_comparison``, ``carry`` and the errors are those of
-    ``NeighborLoader``; all else is PyG's.
-    ``ValueError`` also for data without edges where ``edge_label_index`` is None, and for
-    ``prefetch`` with a ``neg_sampling`` of a class of one's own whose ``sample`` draws by torch's
-    generator. Of a ``HeteroData``, ``edge_label_index`` is a type of edges, or (type, edges).
+    Only the import has to change.
+
+    Parameters
+    ----------
+    edge_label_index
+        PyG's argument. For a ``HeteroData`` it is an edge type, or (edge type, edges).
+    seed, device, edge_weights, features, edge_features, edge_index, labor, prefetch
+        The arguments of ``NeighborLoader``.
+    temporal_comparison, carry
+        The arguments of ``NeighborLoader``.
+    **kwargs
+        PyG's other arguments.
+
+    Raises
+    ------
+    ValueError
+        For data without edges if ``edge_label_index`` is None, and for ``prefetch`` with a custom
+        class of ``neg_sampling`` whose ``sample`` draws by torch's generator. All other errors are
+        those of ``NeighborLoader``.
     """
 
     _sampler_name = "link_sampler"
@@ -601,7 +618,7 @@ def _has_no_edges(data: Any) -> bool:
 def _with_edges(data: Any) -> Any:
     """``data`` as PyG's loaders can filter it: they put a batch's edges where ``data`` has some.
 
-    That is an empty ``edge_index`` where a sampler of its own has the graph.
+    The result has an empty ``edge_index`` if the graph is only in the sampler.
     """
     if not _has_no_edges(data):
         return with_edge_index(data)
@@ -621,7 +638,7 @@ def _sampler(
     labor: Any,
     **options: Any,
 ) -> Any:
-    """The sampler that was given, or one made of the loader's arguments."""
+    """Returns the sampler argument, or a sampler from the loader's arguments."""
     if isinstance(data, Graph):
         raise TypeError(
             f"data: expected a Data or (FeatureStore, GraphStore), got {describe(data)}; "

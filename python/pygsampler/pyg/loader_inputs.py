@@ -1,4 +1,4 @@
-"""The nodes and edges that a loader is given, as PyG takes them."""
+"""Reads the nodes and edges that are arguments of a loader, in PyG's formats."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def input_nodes(given: Any, typed: bool) -> Any:
 
 
 def check_mask(given: Any, count: int, where: str = "input_nodes") -> None:
-    """ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
+    """Raises ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
     mask = given[1] if isinstance(given, tuple) else given
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool and len(mask) != count:
         raise ValueError(
@@ -87,8 +87,10 @@ def input_rows(given: Any, where: str) -> Any:
 
 
 def check_rows(values: Any, where: str, count: int, things: str) -> None:
-    """ValueError unless there is one row for each of ``count`` things; PyG looks them up by place,
-    and would take those of others."""
+    """Raises ValueError unless there is one row for each of ``count`` things.
+
+    PyG looks rows up by place, and would read rows of other things.
+    """
     if values is None or (values.dim() and len(values) == count):
         return
     hint = "; of a mask those that it selects" if things == "input nodes" else ""
@@ -154,8 +156,8 @@ def _tensor(given: Any, where: str, what: str) -> torch.Tensor:
 def inputs_at(given: Any, places: torch.Tensor) -> Any:
     """The inputs of a loader at some places, as ``given[places]`` is in PyG.
 
-    That asks for each array by the most general of torch's ways, which for a small batch takes as
-    long as to join its hops.
+    PyG indexes each array by torch's most general way, which for a small batch takes as long as
+    concatenating its hops.
     """
     kind = type(given)
     if kind is not NodeSamplerInput and kind is not EdgeSamplerInput:

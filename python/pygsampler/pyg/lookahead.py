@@ -105,7 +105,7 @@ class LookaheadState:
         return None if begun is None else begun.negatives
 
     def result(self, launch: Any, *of: Any) -> Any:
-        """The batch of these arguments of ``LookaheadBatch.take``: begun before, or made now."""
+        """The batch of arguments of ``LookaheadBatch.take``, started before or sampled now."""
         begun = self.begun
         if begun is not None and begun.take(*of):
             self.begun = None

@@ -26,10 +26,10 @@ _WRONG = 2
 
 
 def is_predictable(batches: Any) -> bool:
-    """True if nobody can tell that a sampler of batches was asked for one early.
+    """True if an early request of a batch from a sampler of batches has no visible effect.
 
-    Those of torch's own draw for a whole pass when it begins, unless by a generator of the user's,
-    whose state he can see. One of somebody else's may depend on what the loop does.
+    Torch's samplers draw for a whole epoch at its start, except by a generator of the user, whose
+    state is visible. A custom sampler may depend on the loop.
     """
     if type(batches) is not BatchSampler:
         return False
@@ -42,7 +42,7 @@ def is_predictable(batches: Any) -> bool:
 
 
 class LookaheadStep:
-    """The batch of a pass that is being made, and the one after it."""
+    """The current batch of an epoch, and the batch after it."""
 
     __slots__ = ("_begin", "_wrong", "begun", "places")
 
@@ -68,10 +68,10 @@ def _edges(out: Any) -> int:
 
 
 class LookaheadSampler:
-    """A sampler of batches for torch's loader, each of which is known when the one before is made.
+    """A sampler of batches for torch's loader, with each next batch known one step early.
 
-    ``begin`` begins the batch of some places, and ``turn`` is told of each batch before it is
-    asked for.
+    ``begin`` starts the batch of some places, and ``turn`` is called with each batch before it is
+    requested.
     """
 
     __slots__ = ("_base", "_begin", "_turn")

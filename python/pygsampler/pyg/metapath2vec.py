@@ -35,7 +35,7 @@ class _HeteroWalk(RandomWalk):
 class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
     """``torch_geometric.nn.MetaPath2Vec`` with walks of ``pygsampler.RandomWalk``.
 
-    Loss, test and embedding are PyG's; walks are made where the model is: ``loader()`` of one on a
+    Loss, test and embedding are PyG's; the device of the model walks: ``loader()`` of a model on a
     GPU walks there, unless it has workers or ``pin_memory``.
 
     Parameters
@@ -45,19 +45,18 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
     embedding_dim : int
         The width of the embedding.
     metapath : list of (str, str, str)
-        The types of edges to take, step by step, again from the first on for longer walks: at most
-        64.
+        The edge types to take, step by step, repeated for longer walks: at most 64.
     walk_length : int
-        The steps of a walk. After the end of one that stops early stands the dummy node, the last
+        The steps of a walk. After the end of a walk that stops early comes the dummy node, the last
         row of the embedding.
     context_size : int
-        How many nodes in a row are trained on together.
+        The number of successive nodes that are trained on together.
     walks_per_node : int
         Walks from each node of a batch.
     num_negative_samples : int
         Walks of random nodes, of the types of the metapath, for each walk.
     num_nodes_dict : dict of str to int, optional
-        How many nodes of each type there are; without it the largest ids are the last.
+        The number of nodes of each type; by default the largest ids plus one.
     sparse : bool
         Sparse gradients of the embedding.
     seed : int, optional
@@ -66,7 +65,7 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
     Raises
     ------
     TypeError, ValueError, IndexError
-        For arguments of another type, shape or value; those of a metapath are PyG's.
+        For arguments of another type, shape or value; errors of a metapath are PyG's.
 
     Notes
     -----
@@ -122,10 +121,10 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
         return Graph.from_coo(src, dst, num_nodes=self.dummy_idx, edge_data={_TYPE: each})
 
     def loader(self, **kwargs: Any) -> DataLoader[Any]:
-        """A ``torch.utils.data.DataLoader`` over all nodes of the metapath's first type, whose
-        batches are pairs of runs of ``context_size`` nodes: of walks, and of random nodes.
+        """Returns a loader over all nodes of the metapath's first type.
 
-        ``kwargs`` are its arguments.
+        It is torch's ``DataLoader`` with the arguments ``kwargs``. A batch is a pair of tensors:
+        runs of ``context_size`` nodes of walks, and runs of random nodes.
         """
         count, device = self.num_nodes_dict[self.metapath[0][0]], self.embedding.weight.device
         return loader(self._walker.numbers, count, self._sampled, device, kwargs)

@@ -14,8 +14,10 @@ __all__ = ["BatchNegativeSampling", "EdgeTimes", "NodesByTime", "has_custom_rule
 
 
 class NodesByTime:
-    """The nodes of one end of edges in the order of their times: those that are there at a time are
-    a beginning of them. At equal times they stand in the order of their ids."""
+    """The nodes of one end of edges in the order of their times, at equal times of their ids.
+
+    The nodes that exist at a time are the first ones.
+    """
 
     def __init__(self, times: torch.Tensor) -> None:
         raw = times.double() if times.is_floating_point() else times.long()
@@ -26,8 +28,11 @@ class NodesByTime:
     def draw(
         self, bounds: torch.Tensor, weight: torch.Tensor | None, generator: torch.Generator
     ) -> torch.Tensor:
-        """A node for each bound, of those whose time is at most that, all equally likely or by
-        weight; where there is none, the oldest node, as PyG has it."""
+        """Draws a node for each bound, among the nodes whose time is at most the bound.
+
+        All are equally likely, or drawn by weight. If there is no such node the result is the
+        oldest node, as in PyG.
+        """
         at = torch.rand(len(bounds), dtype=torch.float64, generator=generator)
         float_ = bounds.is_floating_point() or self._times.is_floating_point()
         dtype = torch.float64 if float_ else torch.int64
@@ -74,7 +79,7 @@ class EdgeTimes(NamedTuple):
         return self.src is other.src and self.dst is other.dst
 
     def check(self) -> None:
-        """ValueError where nodes have times and edges do not."""
+        """Raises ValueError where nodes have times and edges do not."""
         if self.bounds is None and (self.src is not None or self.dst is not None):
             raise ValueError(
                 "edge_label_time: expected times with neg_sampling where nodes have times, got None"
@@ -86,17 +91,17 @@ def _equal(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 class BatchNegativeSampling(NegativeSampling):  # type: ignore[misc]
-    """Negative sampling as PyG's with this seed, by a generator of its own.
+    """PyG's negative sampling with this seed, by a separate generator.
 
-    Torch's is one for all threads: a batch that is sampled ahead must not move the numbers of the
-    training step beside it, nor be moved by them.
+    Torch has one generator for all threads: a batch that is sampled ahead must not change the
+    numbers of the training step that runs meanwhile, nor depend on them.
 
-    Nodes with times are drawn among those that are there at the time of their edge. PyG draws among
-    all, tries again five times, and then takes the oldest node: most negatives of early edges are
-    that one.
+    Nodes with times are drawn among the nodes that exist at the time of their edge. PyG draws among
+    all, tries again five times, and then takes the oldest node, which most negatives of early edges
+    are.
 
-    PyG asks for each end once a batch. ``before`` is what a batch that was begun has drawn: where
-    that is the same, by the same weights, it is not drawn again.
+    PyG requests each end once per batch. ``before`` has the draws of a batch that was started:
+    equal requests, by the same weights, are not drawn again.
     """
 
     def __init__(
@@ -174,11 +179,10 @@ def negatives_of(
     *numbers: int,
     before: BatchNegativeSampling | None = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """``neg_sampling``, or None, and the times of nodes, as PyG is to be given both, for a batch of
-    these numbers.
+    """Yields the arguments of PyG for a batch of these numbers: ``neg_sampling`` and node times.
 
-    ``times`` is what PyG knows of nodes; nothing where ours are drawn by ``when``. ``before`` are
-    those of the batch that was begun.
+    ``times`` are the times of nodes that PyG knows; None is yielded for them if negatives are drawn
+    by ``when``. ``before`` has the draws of the batch that was started.
     """
     if neg_sampling is None:
         yield None, times

@@ -1,4 +1,4 @@
-"""``PGSampler`` for PyG: neighbour sampling behind ``BaseSampler``."""
+"""``PGSampler`` for PyG: neighbor sampling behind ``BaseSampler``."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ def _restored(cls: type[ClassByData], hetero: bool) -> Any:
 
 
 class PGSampler(ClassByData, Attributes):
-    """Neighbour sampling for PyG's loaders, by pygsampler's engine.
+    """Neighbor sampling for PyG's loaders, by pygsampler's engine.
 
-    Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
+    It replaces ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
     torch-sparse:
 
         sampler = pygsampler.pyg.PGSampler(data, [10, 10])
         loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
 
-    or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and
-    ``LinkLoader(data, sampler, ...)`` and ``LinkNeighborLoader``. ``NeighborLoader`` and
-    ``LinkNeighborLoader`` of this module make the sampler themselves. ``NeighborSampler`` is
-    another name of this class, for a change of the import only;
-    ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader of the same name.
+    or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and ``LinkLoader(data,
+    sampler, ...)`` and ``LinkNeighborLoader``. ``NeighborLoader`` and ``LinkNeighborLoader`` of
+    this module create the sampler themselves. ``NeighborSampler`` is another name of this class,
+    for a change of the import only; ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader
+    of the same name.
 
-    A batch is what PyG's own sampler gives. The seeds are the first nodes, in their order, and
-    nodes are numbered as they are first reached. A node is expanded once, at the hop after the one
+    A batch has the layout of PyG's own sampler. The seeds are the first nodes, in their order, and
+    nodes are numbered as they are first reached. A node is expanded once, at the hop after the hop
     that reached it. Edges are grouped by hop, and ``e_id`` is the column of ``edge_index``.
 
     A batch of a ``HeteroData`` has all types, those without nodes or edges too. Nodes are numbered
@@ -86,13 +86,13 @@ class PGSampler(ClassByData, Attributes):
     ----------
     data : Data, HeteroData, Graph, or (FeatureStore, GraphStore)
         The graph. Its edges are sorted once, here; later changes of ``data`` do not reach the
-        sampler. Arrays of a Graph, or of one in a ``GraphStore`` of this module, and sorted edges
-        are used where they are: keep them unchanged. A ``HeteroData`` has ``edge_index`` of each
-        edge type, int32 or int64, all alike.
+        sampler. Arrays of a Graph, or of a Graph in a ``GraphStore`` of this module, and sorted
+        edges are used without a copy: they must not change. A ``HeteroData`` has ``edge_index`` of
+        each edge type, all int32 or all int64.
     num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
-        In-neighbours to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all,
-        also with ``replace=True``. ``[]`` samples no edges. In heterogeneous data the numbers are
-        for each edge type; a dict has all edge types, unless it is in a ``NumNeighbors`` with a
+        In-neighbors to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all, also
+        with ``replace=True``. ``[]`` samples no edges. In heterogeneous data the numbers are for
+        each edge type; a dict has all edge types, unless it is in a ``NumNeighbors`` with a
         ``default``.
     replace : bool
         Sample with replacement.
@@ -102,85 +102,86 @@ class PGSampler(ClassByData, Attributes):
         in PyG. ``"induced"``: all edges of the graph between the sampled nodes, with ``disjoint``
         within each subgraph.
     disjoint : bool
-        Each seed has a tree of its own, and ``batch`` says whose tree a node belongs to.
+        Each seed has its own subgraph, and ``batch`` has the subgraph of each node.
     seed : int, optional
         64-bit seed of the random numbers. Default: torch's, see below.
     device : str, int or torch.device, optional
-        Where to sample, and where the sampled ids are. Default: where the edges are.
+        The device that samples and has the sampled ids. Default: the device of the edges.
     is_sorted : bool
         ``edge_index`` is ordered by its row 1, the targets. Checked.
     temporal_strategy : str
-        ``"uniform"``, or ``"last"``: the latest edges, or those to the latest nodes.
+        ``"uniform"``, or ``"last"``: the latest edges, or edges to the latest nodes.
     time_attr : str, optional
         The name of an attribute of nodes or of edges of ``data``, integers or floats: times. Each
-        seed has a tree of its own, along edges (to nodes) that are not later than the seed's time
-        at any hop. A seed without one has that of its node. Not for induced
-        subgraphs, which would have later edges.
-        Backward it is the same along out-edges, to targets. In stores without types a tensor "time"
-        is of nodes, and one of another name of edges, as in PyG. In heterogeneous data some types
-        may have the attribute; edges of the others are of any time.
+        seed has its own subgraph, along edges (to nodes) that are not later than the seed's time at
+        any hop. A seed without a time has the time of its node. Not for induced subgraphs, which
+        would have later edges. Backward it is the same along out-edges, to targets. In homogeneous
+        stores a tensor "time" belongs to nodes, and a tensor of another name to edges, as in PyG.
+        In heterogeneous data some types may have the attribute; edges of other types are allowed at
+        any time.
     weight_attr : str, optional
         The name of an attribute of the edges of ``data``, shape [E]: bool, integers, float32 or
         float64, finite weights >= 0, in the order of ``edge_index`` or ``adj_t``. "edge_weight" may
-        be the values of an ``adj_t``; of a Graph it is an array in ``edata``. A node draws its
+        be the values of an ``adj_t``; for a Graph it is an array in ``edata``. A node draws its
         edges one after another, each by its weight among those that are left; with ``replace``
         among all. An edge of weight 0 is never in a batch, not by -1 or in an induced subgraph
         either. Edge types without it are sampled uniformly.
     edge_weights : str, optional
         ``"ht"``: each edge has a factor, float32, by which sums over the sampled edges of a node
-        are, in the mean, those over all its edges: see ``pygsampler.PGSampler``. Batches of this
-        module's loaders have them as ``edge_weights``, beside ``e_id``, and ``SamplerOutput`` has
-        them under that name, in heterogeneous data by edge type. For directional subgraphs.
+        are, in the mean, sums over all its edges: see ``pygsampler.PGSampler``. Batches of this
+        module's loaders have them as ``edge_weights``, in the order of ``e_id``, and
+        ``SamplerOutput`` has them under that name, in heterogeneous data by edge type. For
+        directional subgraphs.
     temporal_comparison : str, optional
-        As cuGraph's loaders have it: "monotonically_decreasing", "strictly_decreasing",
+        The argument of cuGraph's loaders: "monotonically_decreasing", "strictly_decreasing",
         "monotonically_increasing" or "strictly_increasing" times along each path away from a seed,
         whose own time is the first. Default: times that are not later than the seed's.
     carry : str, optional
-        ``"seed"``: the seed's time is the bound at every hop, ``"edge"``: that of the edge, or the
-        node, before. Default: "edge" with ``temporal_comparison``, else "seed".
+        ``"seed"``: the seed's time is the bound at every hop, ``"edge"``: the time of the edge, or
+        the node, before. Default: "edge" with ``temporal_comparison``, else "seed".
     share_memory : bool
         Accepted for compatibility: processes share the graph in any case.
     directed : bool
         PyG's old word: False is ``subgraph_type="induced"``.
     sample_direction : str
-        ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges are written from source
-        to target in either.
+        ``"forward"``: in-neighbors, ``"backward"``: out-neighbors. Edges are written from source to
+        target in both.
 
     Notes
     -----
     ``num_neighbors``, ``replace``, ``subgraph_type``, ``disjoint``, ``edge_weights`` and
     ``keep_orig_edges`` may be assigned, and count from the next batch on; a shallow copy of a
-    sampler shares the graph and nothing else. The graph, and what it was made by, cannot be
-    assigned; ``weight_attr`` can be None, or an array that the graph was made with.
+    sampler shares the graph and nothing else. The graph, and the arguments that it was built from,
+    cannot be assigned; ``weight_attr`` can be None, or an array that the graph was built with.
 
-    The weights are copied and made into tables here: a pass over all edges, on all cores, and 16
-    bytes an edge. Forked workers share them; spawned ones each make them again.
+    The constructor copies the weights and builds tables: a pass over all edges, on all cores, and
+    16 bytes per edge. Forked workers share them; each spawned worker builds them again.
 
     Random numbers. Call ``sampler.set_epoch(n)`` before each epoch to make every batch a pure
     function of (graph, options, seed, n, the batch's seeds): it is then the same for every number
-    of workers, for fork and spawn, on CPU and GPU, and in a later run. That holds for the negatives
-    of link loaders too. Without it no batch repeats an earlier one by accident. A chosen ``seed``
-    then decides all passes over a loader of this module, which are counted, in every process and
-    for every number of workers; else a run is repeated by ``torch.manual_seed`` and the same
-    number of workers, as in workers of PyG's own loaders in any case. A seed that is not given is
-    ``torch.initial_seed()``, asked for when the sampler is made, by ``set_epoch``, when a pass over
-    a loader of this module begins and, without an epoch, for each batch outside worker processes.
+    of workers, for fork and spawn, on CPU and GPU, and in a later run. Negatives of link loaders
+    follow the same rule. Without ``set_epoch`` no batch repeats an earlier one by accident. A
+    chosen ``seed`` then decides all epochs of a loader of this module, which are counted, in every
+    process and for every number of workers; else a run is repeated by ``torch.manual_seed`` and the
+    same number of workers, as in workers of PyG's own loaders in any case. The default seed is
+    ``torch.initial_seed()``, read by the constructor, by ``set_epoch``, at the start of an epoch of
+    a loader of this module and, without an epoch, for each batch outside worker processes.
 
-    A seed that is given twice has a row for each time, with the same in-edges in each.
+    A repeated seed has a row for each repetition, with the same in-edges in each.
 
-    On a GPU. The samples are those of the CPU. Seeds come from the CPU, since PyG's loaders keep
-    them there; node and edge ids of the batch are on the GPU, and PyG's loaders look up features
-    wherever these are. A forked worker cannot use its parent's GPU: give ``device="cpu"`` where a
-    loader has workers. In a worker a batch is sampled by one core.
+    On a GPU. The samples are equal to samples of the CPU. Seeds come from the CPU, since PyG's
+    loaders hold them there; node and edge ids of the batch are on the GPU, and PyG's loaders look
+    up features on any device. A forked worker cannot use its parent's GPU: pass ``device="cpu"`` if
+    a loader has workers. In a worker a batch is sampled by one core.
 
     Raises
     ------
     TypeError, ValueError, IndexError
         For arguments of a wrong type or value, naming the argument.
     NotImplementedError
-        For options that are not offered.
+        For options that are not supported.
     CudaError
-        For a device that is not there.
+        For a device that does not exist.
     """
 
     _options_names = MappingProxyType({"prob": "weight_attr"})
@@ -250,9 +251,9 @@ class PGSampler(ClassByData, Attributes):
 
     @property
     def num_neighbors(self) -> Any:
-        """In-neighbours to sample for each node, the seeds' number first, as a ``NumNeighbors``.
+        """In-neighbors to sample for each node, the seeds' number first, as a ``NumNeighbors``.
 
-        In a heterogeneous graph they are of each edge type.
+        In a heterogeneous graph they are numbers for each edge type.
         """
         return self._num_neighbors
 
@@ -381,7 +382,7 @@ NeighborSampler = PGSampler
 
 
 def _same(name: str, value: Any, known: Any) -> None:
-    """AttributeError for what would be without effect."""
+    """Raises AttributeError for what would be without effect."""
     if value != known:
         raise AttributeError(
             f"{name}: cannot be assigned, since a sampler keeps its rows by time; make another "

@@ -22,9 +22,9 @@ __all__ = ["Node2Vec"]
 class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
     """``torch_geometric.nn.Node2Vec`` for any ``p`` and ``q``, without pyg-lib and torch-cluster.
 
-    Loss, test and embedding are PyG's; walks are ``pygsampler.RandomWalk``'s, made where the model
-    is. ``loader()`` of a model on a GPU walks there, unless it has workers or ``pin_memory``. What
-    ``torch.jit.script`` makes of the model embeds and has a loss, but does not sample.
+    Loss, test and embedding are PyG's; walks are walks of ``pygsampler.RandomWalk`` on the model's
+    device. ``loader()`` of a model on a GPU walks there, unless it has workers or ``pin_memory``.
+    The result of ``torch.jit.script`` embeds and has a loss, but does not sample.
 
     Parameters
     ----------
@@ -34,9 +34,10 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
     embedding_dim : int
         The width of the embedding.
     walk_length : int
-        The nodes of a walk, the first one too. Where no edge leads on, walks stay.
+        The number of nodes of a walk, with the first. A walk without a further edge stays at its
+        node.
     context_size : int
-        How many nodes in a row are trained on together.
+        The number of successive nodes that are trained on together.
     walks_per_node : int
         Walks from each node of a batch.
     p, q : float
@@ -44,16 +45,15 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
     num_negative_samples : int
         Walks of random nodes for each walk.
     num_nodes : int, optional
-        How many nodes there are; without it the largest id of ``edge_index`` is the last.
+        The number of nodes; by default the largest id of ``edge_index`` plus one.
     sparse : bool
         Sparse gradients of the embedding.
     prob : str, optional
-        The name of an edge array of the Graph that is given in the place of ``edge_index``:
-        weights to walk by.
+        The name of an edge array, if ``edge_index`` is a Graph: weights to walk by.
     seed : int, optional
-        64-bit seed of order, walks and negatives of the loader, which alone decides: passes over it
-        are counted. Torch's initial seed when not given: ``torch.manual_seed`` before a pass over
-        the loader repeats it.
+        64-bit seed of order, walks and negatives of the loader. They depend on nothing else: epochs
+        are counted. Default: torch's initial seed, so ``torch.manual_seed`` before an epoch repeats
+        it.
 
     Raises
     ------
@@ -106,8 +106,10 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
         self.reset_parameters()
 
     def loader(self, **kwargs: Any) -> DataLoader[Any]:
-        """A ``torch.utils.data.DataLoader`` over all nodes, whose batches are those of
-        ``sample``; ``kwargs`` are its arguments."""
+        """Returns torch's ``DataLoader`` over all nodes, whose batches come from ``sample``.
+
+        It has the arguments ``kwargs``.
+        """
         device = self.embedding.weight.device
         return loader(self._walker.numbers, self.num_nodes, self._sample, device, kwargs)
 

@@ -85,7 +85,7 @@ def assignable(name: str, value: Any) -> None:
 
 
 def weights(weight_attr: str | None, known: Iterable[str]) -> str | None:
-    """The name of weights that a sampler takes from now on, of arrays that it was made with."""
+    """The name of the weights that a sampler uses from now on, among the arrays that it has."""
     if weight_attr is None or weight_attr in known:
         return weight_attr
     have = ", ".join(map(repr, known)) or "none"
@@ -105,7 +105,7 @@ def backward(sample_direction: Any) -> bool:
 
 
 def num_neighbors(num_neighbors: Any, where: str = "num_neighbors") -> list[int]:
-    """The numbers of neighbours, the seeds' first; there may be none. ``where`` is their name."""
+    """Returns the numbers of neighbors, the seeds' first; may be empty. ``where`` is their name."""
     values = num_neighbors.values if isinstance(num_neighbors, NumNeighbors) else num_neighbors
     if isinstance(values, Mapping):
         raise NotImplementedError(
@@ -149,7 +149,7 @@ def subgraph_type(subgraph_type: Any) -> SubgraphType:
 
 
 def no_induced(subgraph_type: SubgraphType) -> None:
-    """ValueError for what has edges of any time."""
+    """Raises ValueError for what has edges of any time."""
     if subgraph_type == SubgraphType.induced:
         raise ValueError(
             "subgraph_type: expected 'directional' or 'bidirectional' with time_attr, got "
@@ -158,10 +158,10 @@ def no_induced(subgraph_type: SubgraphType) -> None:
 
 
 def check_inputs(inputs: Any, time: str, more: dict[str, Any], with_times: bool) -> None:
-    """NotImplementedError for seeds with types, ValueError for times that nobody asks for,
-    TypeError for unknown arguments.
+    """Raises an error for unsupported inputs of a sampler.
 
-    ``time`` is the loaders' name for the seeds' times.
+    NotImplementedError for seeds of a type, ValueError for times without a temporal sampler,
+    TypeError for unknown arguments. ``time`` is the loaders' name for the seeds' times.
     """
     if inputs.time is not None and not with_times:
         raise ValueError(f"{time}: expected None without time_attr, got {describe(inputs.time)}")
@@ -175,7 +175,7 @@ def check_inputs(inputs: Any, time: str, more: dict[str, Any], with_times: bool)
 
 
 def bounds(values: torch.Tensor, where: str, name: str, float_: bool) -> torch.Tensor:
-    """Times of seeds, beside those that the attribute ``name`` has, floats or not; as they are."""
+    """Returns the times of seeds, checked against the dtype of the attribute ``name``."""
     if values.dim() != 1:
         raise ValueError(f"{where}: expected one dimension, got shape {tuple(values.shape)}")
     if values.is_floating_point() and not float_:
@@ -193,7 +193,7 @@ def ids(values: torch.Tensor, where: str) -> torch.Tensor:
 
 
 def check_range(values: torch.Tensor, where: str, num_nodes: int) -> None:
-    """IndexError unless all of ``values``, ids of one dimension, are in ``[0, num_nodes)``."""
+    """Raises IndexError unless all of ``values``, shape [n], are in ``[0, num_nodes)``."""
     if values.dim() != 1:
         raise ValueError(f"{where}: expected ids of one dimension, got {tuple(values.shape)}")
     if values.dtype not in (torch.int32, torch.int64):

@@ -15,7 +15,7 @@ __all__ = ["SeededLoader", "SeededOrder", "begin_epoch", "shuffle_by_seed"]
 
 
 class SeededOrder(RandomSampler):
-    """A ``RandomSampler`` whose order is a function of a chosen seed and the pass or the epoch.
+    """A ``RandomSampler`` whose order is a function of a chosen seed and the epoch.
 
     Without a chosen seed it is torch's ``RandomSampler``, order and use of torch's generator
     included.
@@ -44,10 +44,10 @@ def begin_epoch(loader: Any, numbers: BatchNumber) -> None:
 
 
 def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) -> None:
-    """Lets the seed that was chosen decide the order of a loader that torch was to shuffle.
+    """Lets a chosen seed decide the order of a loader that torch would shuffle.
 
-    ``options`` are those that torch's ``DataLoader`` was made with: a ``generator`` or a
-    ``sampler`` of the user's own decides by itself.
+    ``options`` are the arguments of torch's ``DataLoader``: a ``generator`` or a ``sampler`` of the
+    user decides instead.
     """
     if not options.get("shuffle") or options.get("generator") is not None:
         return

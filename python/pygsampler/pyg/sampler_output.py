@@ -34,8 +34,8 @@ def output_nodes(batch: MiniBatch) -> tuple[torch.Tensor, list[int]]:
 def output_edges(batch: MiniBatch) -> tuple[InducedEdges, list[int]]:
     """The sampled edges, those into the seeds first, and how many of them each hop has.
 
-    Where each node is expanded once, the destinations of the hops follow each other in the
-    numbering, and all rows together are one CSC.
+    If each node is expanded once, the destinations of the hops follow each other in the numbering,
+    and all rows together are one CSC.
     """
     blocks = batch.blocks[::-1]
     counts = [block.num_edges for block in blocks]

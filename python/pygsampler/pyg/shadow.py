@@ -20,36 +20,36 @@ _MOST_HOPS, _MOST = 256, (1 << 31) - 1
 
 
 class ShaDowKHopSampler(SeededLoader):
-    """ShaDow (Zeng et al., 2021) in the place of ``torch_geometric.loader.ShaDowKHopSampler``.
+    """ShaDow (Zeng et al., 2021) replacing ``torch_geometric.loader.ShaDowKHopSampler``.
 
     It does not need torch-sparse. A batch is a ``Batch`` of one subgraph for each root: some hops
-    around it, in each of which the nodes that the one before reached draw neighbours, and all edges
-    of ``data`` among what was met. Subgraphs share neither nodes nor draws.
+    around it, in each of which the nodes that the hop before reached draw neighbors, and all edges
+    of ``data`` among these nodes. Subgraphs share neither nodes nor draws.
 
     Parameters
     ----------
     data : Data
         Homogeneous, with ``edge_index`` or ``adj_t``.
     depth : int
-        Hops.
+        The number of hops.
     num_neighbors : int
-        In-neighbours to draw for each node in each hop; -1 takes all.
+        In-neighbors to draw for each node in each hop; -1 takes all.
     node_idx : tensor, optional
         The roots: int32 or int64 ids, or a mask of bool. Default: all nodes.
     replace : bool
         Draw with replacement.
     seed : int, optional
-        64-bit seed of the random numbers, which are those of ``NeighborLoader`` of this module in
-        all respects. Default: torch's.
+        64-bit seed of the random numbers, as for ``NeighborLoader`` of this module. Default:
+        torch's.
     **kwargs
-        Those of torch's ``DataLoader``.
+        Arguments of torch's ``DataLoader``.
 
     Notes
     -----
-    A batch has ``batch``, the root that each node belongs to, ``ptr``, where the nodes of each root
-    begin, which ascend by their ids, and ``root_n_id``, where the roots are; ``y`` is that of the
-    roots, other attributes are those of the nodes and edges. Beside what PyG's have there are
-    ``n_id`` and ``e_id``, ids in ``data``. ``edge_index`` also where ``data`` has an ``adj_t``.
+    A batch has ``batch``, the root of each node; ``ptr``, the offset of the nodes of each root, in
+    ascending order of ids; and ``root_n_id``, the positions of the roots. ``y`` has a row for each
+    root, other attributes have rows for nodes and edges. In addition to PyG's attributes there are
+    ``n_id`` and ``e_id``, ids in ``data``, and ``edge_index`` also if ``data`` has an ``adj_t``.
 
     Raises
     ------
@@ -117,7 +117,7 @@ class _Rooted:
 
 
 def check_data(data: Any) -> None:
-    """TypeError or NotImplementedError for what is no homogeneous Data."""
+    """Raises TypeError or NotImplementedError unless ``data`` is a homogeneous Data."""
     homogeneous(data)
     if not isinstance(data, Data):
         raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")

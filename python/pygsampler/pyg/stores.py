@@ -33,33 +33,33 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
         loader = NeighborLoader((store, GraphStore(graph)), [10, 10], input_nodes=train)
 
     All rows of a batch are read at once: on the CPU by one job of the engine, on a GPU by one
-    launch. Ids may be on the CPU or on a GPU: features on a GPU are read there, and others where
-    the ids are, by a GPU out of page-locked memory.
+    launch. Ids may be on the CPU or on a GPU: features on a GPU are read there, and others on the
+    device of the ids, by a GPU out of page-locked memory.
 
     Parameters
     ----------
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
-        What belongs to nodes, the group None of PyG. Used where it lies. Of a graph with types a
-        mapping of node types to such mappings: ``{"paper": {"x": x}}``, whose groups they are.
+        The features of nodes, PyG's group None, used without a copy. For a heterogeneous graph a
+        mapping of node types, which are the groups, to such mappings: ``{"paper": {"x": x}}``.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
-        What belongs to edges, by the ids of the graph's edges: the group ``(None, None)``, or with
-        types a mapping of edge types to such mappings. The loaders of this module put their rows
-        into batches. PyG's own know features of nodes alone, and ``get_all_tensor_attrs`` names
-        only those.
+        The features of edges, by edge id: the group ``(None, None)``, or for a heterogeneous graph
+        a mapping of edge types to such mappings. The loaders of this module add their rows to
+        batches. PyG's own loaders read only features of nodes, and ``get_all_tensor_attrs`` names
+        only these.
 
     Notes
     -----
 
-    ``put_tensor`` with an index writes rows of features that are there, into the array that they
-    are made of (``Features.update``); without one, or for all rows, it puts features in the place
-    of those before, and takes ``Features`` too.
+    ``put_tensor`` with an index writes rows of existing features into their array
+    (``Features.update``); without an index, or for all rows, it replaces the features, and takes
+    ``Features`` too.
 
     Raises
     ------
     TypeError, ValueError
-        For features that are none, and for rows that cannot be written.
+        For objects that are no features, and for rows that cannot be written.
     KeyError
-        For a name that is not there.
+        For a name that does not exist.
     IndexError
         For an id that is no row.
     """
@@ -96,7 +96,15 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
         ]
 
     def update_tensor(self, tensor: Any, *args: Any, **kwargs: Any) -> bool:
-        """Puts other values in the place of those that are there: see ``put_tensor``."""
+        """Replaces existing values by ``tensor``, as ``put_tensor`` does.
+
+        Parameters
+        ----------
+        tensor : torch.Tensor
+            The new values.
+        *args, **kwargs
+            The attribute, in PyG's way.
+        """
         attr = self._tensor_attr_cls.cast(*args, **kwargs)
         self._known(attr)
         return bool(self.put_tensor(tensor, attr))
@@ -187,17 +195,18 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
     """``torch_geometric.data.GraphStore`` over ``pygsampler.Graph`` or ``HeteroGraph``.
 
     Our samplers take the graph as it is: on a GPU, page-locked, or mapped from a file, with its ids
-    of edges. Others get its CSC, without a copy but for a mapped file's, which torch copies.
+    of edges. Other samplers get its CSC, without a copy except from a mapped file, which torch
+    copies.
 
     Parameters
     ----------
     graph : Graph or HeteroGraph, optional
-        The edges of a graph without types, or of all types.
+        The edges of a homogeneous graph, or of all types.
 
     Notes
     -----
     ``put_edge_index`` takes a ``Graph`` too, for the layout "csc", and PyG's pairs of tensors in
-    any layout, which are kept as they are. There is one for each type of edges and layout.
+    any layout, which are stored unchanged. There is one entry for each edge type and layout.
     ``coo``, ``csr`` and ``csc`` name the ids of a graph's edges as the permutation.
     """
 
@@ -215,7 +224,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
 
     @property
     def hetero_graph(self) -> Graph | None:
-        """The ``HeteroGraph`` that this was made of, if its edges are still all there is."""
+        """The ``HeteroGraph`` that the store was created with, if it has no other edges."""
         return self._types
 
     @property

@@ -157,7 +157,7 @@ def _times(times: Any) -> _Feature:
 def _calendar(times: Any) -> torch.Tensor:
     """Returns year, month, day, day of the week, hour, minute and second, int64, [N, 7].
 
-    All but the year begin with 0. Those of NaT are -1.
+    All but the year begin with 0. Fields of NaT are -1.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""``TensorSlicer``: tensors of a batch that the engine made, cut out of one."""
+"""``TensorSlicer``: tensors of a batch, as slices of one tensor that the engine returned."""
 
 from __future__ import annotations
 

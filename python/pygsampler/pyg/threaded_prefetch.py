@@ -16,9 +16,9 @@ _PATIENCE = 1.0
 class ThreadedPrefetch:
     """A sampler of batches for torch's loader, some of whose batches are sampled ahead.
 
-    In the place of a batch's places among the seeds it gives the ``Future`` of what ``sample``
-    makes of them, in a thread, batch by batch in order. What the sampler of batches below it
-    raises comes after the batches before it.
+    Instead of a batch's places among the seeds it yields the ``Future`` of the result of ``sample``
+    for them, computed in a thread, batch by batch in order. An error of the wrapped sampler of
+    batches is raised after the batches before it.
     """
 
     __slots__ = ("_base", "_depth", "_sample")

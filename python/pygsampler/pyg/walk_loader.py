@@ -59,8 +59,11 @@ class WalkSampler:
 
     @contextmanager
     def negatives(self, device: torch.device) -> Iterator[None]:
-        """Torch's generator, of this process and ``device``, draws by the batch that was walked
-        last where somebody chose the seed. It is afterwards as it was."""
+        """Seeds torch's generator by the last batch of walks, and restores it afterwards.
+
+        It does nothing unless a seed was chosen. It is a context manager, for the generators of the
+        CPU and of ``device``.
+        """
         if not self.numbers.chosen:
             yield
             return
@@ -113,6 +116,8 @@ def _collated(
 
 
 def windows(walks: torch.Tensor, size: int) -> torch.Tensor:
-    """All runs of ``size`` nodes of walks [n, steps + 1], first those from the first node on:
-    [n * (steps + 2 - size), size]."""
+    """Returns all runs of ``size`` nodes of ``walks``, shape [n * (steps + 2 - size), size].
+
+    ``walks`` has shape [n, steps + 1]. Runs from the first node of each walk come first.
+    """
     return walks.unfold(1, size, 1).transpose(0, 1).reshape(-1, size)

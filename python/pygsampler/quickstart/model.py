@@ -58,7 +58,7 @@ class MeanConv(nn.Module):
     """A layer of GraphSAGE with the mean aggregator (Hamilton, Ying and Leskovec, 2017).
 
     A destination's output is ``own`` of its input plus the mean of ``heard`` of its sampled
-    in-neighbours' inputs; zero in place of the mean where there are none.
+    in-neighbors' inputs; zero instead of the mean if there are none.
     """
 
     def __init__(self, own: nn.Module, heard: nn.Module, size: int) -> None:
@@ -94,7 +94,7 @@ class GraphSAGE(nn.Module):
 
 
 class MLP(nn.Module):
-    """The same layers without what is heard from neighbours."""
+    """The same layers without the messages of neighbors."""
 
     def __init__(self, num_words: int, num_classes: int) -> None:
         super().__init__()

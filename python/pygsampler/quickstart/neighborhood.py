@@ -69,10 +69,11 @@ def sample_neighbourhood(
 
 
 def spread(rings: list[int], edges: list[Edge]) -> list[float]:
-    """Angles that keep the packages of hop 2 next to the one of hop 1 that they were reached by.
+    """Returns angles that place packages of hop 2 next to the package of hop 1 that reached them.
 
-    Each package of hop 1 has a sector of the same width, clockwise. What the seed reached only in
-    its second draw shares one more, at the top, where nothing of hop 1 is in the way.
+    Each package of hop 1 has a sector of the same width, clockwise. Packages that the seed reached
+    only in its second draw share one more sector, at the top, where no package of hop 1 is in the
+    way.
     """
     parents: dict[int, int] = {}
     for edge in edges:

@@ -1,4 +1,4 @@
-"""The picture that the quickstart leaves: accuracy by epoch, and one sampled neighbourhood."""
+"""The picture of the quickstart: accuracy by epoch, and one sampled neighborhood."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RADII = (0.0, 1.04, 2.0)
 
 
 def check_format(path: Path) -> None:
-    """ValueError where no picture can be written to a name like this."""
+    """Raises ValueError where no picture can be written to a name like this."""
     known = FigureCanvasAgg.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
         raise ValueError(f"expected a suffix of {', '.join(sorted(known))}, got {path.name!r}")
@@ -109,7 +109,7 @@ def accuracies(axes: Any, run: Run) -> None:
 
 
 def neighbourhood(axes: Any, data: Debian, around: Neighbourhood) -> None:
-    """Rings by hop. What shares the seed's section is green: that is why edges help."""
+    """Draws rings by hop, with packages of the seed's section in green: they are why edges help."""
     axes.set_xlim(-3.35, 3.35)
     axes.set_ylim(-3.16, 3.16)
     axes.set_aspect("equal")

@@ -60,7 +60,7 @@ class Run:
 
 
 class Batches(Protocol):
-    """Something that can be passed over once an epoch and knows its number of batches."""
+    """An iterable of batches, used once per epoch, with a length."""
 
     def __len__(self) -> int: ...
 
@@ -97,9 +97,9 @@ def run(
     """Trains and tests GraphSAGE and the MLP, with a bar for each unless not ``progress``.
 
     The result depends on ``seed``, and with more than one of torch's ``threads`` on the order in
-    which they add up. One is the default since these models are small: a second one brings a
-    fifth on idle cores, but on busy ones torch's threads wait for each other many times as long
-    as they work. The sampler runs beside them on the other cores.
+    which they add up. One is the default since these models are small: a second one brings a fifth
+    on idle cores, but on busy ones torch's threads wait for each other many times as long as they
+    work. The sampler runs on the other cores at the same time.
     """
     words = torch.from_numpy(data.words())
     labels = torch.from_numpy(data.labels)

@@ -67,9 +67,9 @@ class StepSamples(EngineResult[ArrayT]):
 
     @property
     def edge_ids(self) -> tuple[ArrayT, ...]:
-        """The original id of the edge to each node of ``steps``, in like shapes, and -1 likewise.
+        """The original id of the edge to each node of ``steps``, in like shapes, or -1.
 
-        ValueError where the sampler was made without ``edge_ids=True``.
+        ValueError if the sampler does not have ``edge_ids=True``.
         """
         if self._array("edge_ids") is None:
             raise ValueError("edge_ids: expected a sampler with edge_ids=True, got one without")
@@ -116,8 +116,8 @@ class StepSamples(EngineResult[ArrayT]):
     def arrow(self) -> Any:
         """Returns a ``pyarrow.Table`` with a row for each sample.
 
-        Its columns are ``seed`` and, for each step, ``step_1`` and so on (and ``edges_1``, where
-        the sampler made them), lists of fixed size. TypeError for samples on a device, which
+        Its columns are ``seed`` and, for each step, ``step_1`` and so on (and ``edges_1``, if the
+        sampler returns them), lists of fixed size. TypeError for samples on a device, which
         ``cpu()`` copies; ImportError without pyarrow.
         """
         self._need_cpu("arrow")

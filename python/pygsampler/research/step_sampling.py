@@ -66,7 +66,15 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> SampleJob:
-        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        exclude
+            Not supported: NotImplementedError unless it is None.
+        """
         if exclude is not None:
             raise NotImplementedError(
                 f"exclude: expected None for {type(self).__name__}, got {describe(exclude)}"
@@ -142,12 +150,11 @@ class KHop(_StepSampler):
     """k-hop sampling as NextDoor has it: every node draws, and nothing is deduplicated.
 
     Each node of step i - 1 draws ``fanouts[i]`` of its in-edges with replacement, uniformly, so
-    that a sample has ``fanouts[0]``, then ``fanouts[0] * fanouts[1]`` nodes, and so on, in
-    places that are known beforehand. What is drawn belongs to the sample (its place in the call),
-    the step and the slot, never to the node: two samples, or two slots, that meet are
-    independent. The samples are a pure function of (graph, options, seed, epoch, batch, seeds),
-    the same bytes on the CPU and on a GPU. For blocks to train with, where a node is drawn once,
-    see ``PGSampler``.
+    that a sample has ``fanouts[0]``, then ``fanouts[0] * fanouts[1]`` nodes, and so on, in places
+    that are known beforehand. A draw belongs to the sample (its place in the call), the step and
+    the slot, never to the node: two samples, or two slots, that meet are independent. The samples
+    are a pure function of (graph, options, seed, epoch, batch, seeds), the same bytes on the CPU
+    and on a GPU. For blocks to train with, where a node is drawn once, see ``PGSampler``.
 
     Parameters
     ----------
@@ -170,7 +177,7 @@ class KHop(_StepSampler):
         bring; ``"auto"`` is ``"sample"``. The samples are the same. With ``unique=True`` a sample's
         nodes depend on each other, and those that group are refused.
     seed : int, optional
-        As for ``PGSampler``.
+        See ``PGSampler``.
 
     Raises
     ------

@@ -22,7 +22,15 @@ __all__ = ["ClusterGCN", "cluster_gcn_parts"]
 
 
 class ClusterGCN(ProgramSampler[Any]):
-    """Cluster-GCN by numbers of clusters; ``cluster_gcn_parts`` makes it."""
+    """Cluster-GCN whose seeds are numbers of clusters; ``cluster_gcn_parts`` returns it.
+
+    Parameters
+    ----------
+    part : numpy.ndarray of integers, shape [num_nodes]
+        The number of each node's cluster.
+    seed : int or None
+        See ``PGSampler``.
+    """
 
     edge_values = "w"
 
@@ -57,7 +65,15 @@ class ClusterGCN(ProgramSampler[Any]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """Starts a batch as ``Sampler.launch`` does: the seeds are numbers of clusters."""
+        """Starts a batch of the subgraph of some clusters, as ``Sampler.launch`` does.
+
+        Parameters
+        ----------
+        seeds : int32 or int64, shape [N]
+            Numbers of clusters.
+        graph, epoch, batch, exclude, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        """
         job: PendingBatch[Any] = self._program.launch(
             *self._given(graph, seeds),
             epoch=epoch,

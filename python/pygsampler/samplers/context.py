@@ -277,9 +277,9 @@ def context(
 
     1. The seed is the first row. Hop 0 is the seed, and hop h + 1 are the rows that in-edges of the
        rows of hop h lead from, along all edge types, and that no earlier row is.
-    2. Of each row and edge type the ``width`` last edges are looked at that are not later than the
-       seed's time. Edges are in the order of time, and at one time, or without times, in the order
-       of the graph's CSC.
+    2. For each row and edge type, the ``width`` last edges that are not later than the seed's time
+       are looked at. Edges are in the order of time, and at one time, or without times, in the
+       order of the graph's CSC.
     3. The edges that a hop looks at are taken in this order: first those of edge types without
        times, then those with times, the latest first; among these, and at one time, by the place of
        the row that they lead into, then by the edge type's place in ``graph.edge_types``, then the

@@ -1,4 +1,4 @@
-"""KGCN whose neighbours are drawn once, and are the same in every batch."""
+"""KGCN whose neighbors are drawn once, and are the same in every batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST = (1 << 31) - 1
 
 
 class _Tables:
-    """The graphs of a sampler's fixed edges, each kept for as long as the graph that it is of."""
+    """A cache of graphs of fixed edges, each held as long as the graph that it was drawn from."""
 
     def __init__(self, fanout: int, seed: int) -> None:
         self._about = fanout, seed
@@ -67,7 +67,17 @@ class _Tables:
 
 
 class FixedNeighbors(Sampler[MiniBatch]):
-    """Samples the same neighbours of a node in every batch; ``kgcn_static`` makes it."""
+    """Samples the same neighbors of a node in every batch; ``kgcn_static`` returns it.
+
+    Parameters
+    ----------
+    fanout : int
+        Draws of each node.
+    hops : int
+        Blocks of a batch.
+    seed : int or None
+        See ``PGSampler``.
+    """
 
     def __init__(self, fanout: int, hops: int, seed: int | None) -> None:
         super().__init__(seed)
@@ -97,7 +107,15 @@ class FixedNeighbors(Sampler[MiniBatch]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[MiniBatch]:
-        """Starts a batch as ``Sampler.launch`` does; drawn edges in ``exclude`` are left out."""
+        """Starts a batch of the fixed edges, as ``Sampler.launch`` does.
+
+        Parameters
+        ----------
+        exclude : int32 or int64, shape [K], optional
+            Ids of edges in ``graph``: fixed edges among them are left out.
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        """
         return self._all.launch(
             self.sampled_graph(graph),
             seeds,
@@ -139,22 +157,22 @@ class FixedNeighbors(Sampler[MiniBatch]):
 
 
 def kgcn_static(*, fanout: int, hops: int = 2, seed: int | None = None) -> FixedNeighbors:
-    """KGCN (Wang et al., 2019) as its code samples: each node's neighbours are drawn once.
+    """KGCN (Wang et al., 2019) as its code samples: each node's neighbors are drawn once.
 
-    The draws are those of ``kgcn``, ``fanout`` for each node of the graph, made at the first
-    batch and kept with the sampler for as long as the graph lives. A batch has of each node that
-    it meets all of these, whatever its number and epoch; another seed draws others. Edges have the
-    ids that they have in the graph.
+    The draws are those of ``kgcn``: ``fanout`` for each node of the graph, drawn at the first batch
+    and stored in the sampler as long as the graph lives. A batch has all draws of each node that it
+    reaches, whatever its number and epoch; another seed draws others. Edges have the ids that they
+    have in the graph.
 
     Parameters
     ----------
     fanout : int
         Draws of each node, at least 1; the paper has 4 to 8. A node with fewer edges draws with
-        replacement, one without any has none.
+        replacement, a node without edges has no draws.
     hops : int
         Blocks of a batch, at least 1; the paper has 1 and 2.
     seed : int, optional
-        As ``PGSampler`` has it. Processes that train together give one.
+        See ``PGSampler``. Processes that train together need one common seed.
 
     Raises
     ------
@@ -163,7 +181,7 @@ def kgcn_static(*, fanout: int, hops: int = 2, seed: int | None = None) -> Fixed
 
     Notes
     -----
-    The kept edges take ``num_nodes * fanout`` ids and edge ids, where the graph is. A pickle, and
-    so a worker process, draws them again, the same ones.
+    The stored edges take ``num_nodes * fanout`` ids and edge ids, in the memory of the graph's
+    device. A pickle, and so a worker process, draws the same edges again.
     """
     return FixedNeighbors(integer(fanout, "fanout", 1, _MOST), integer(hops, "hops", 1, 64), seed)

@@ -139,14 +139,14 @@ def saint_walk(A: GraphMatrix, seeds: NodeList, *, roots: int, length: int) -> A
 
 
 def _loopless(A: GraphMatrix, G: Matrix) -> Matrix:
-    """1 for each edge that is no loop, 0 for those."""
+    """The value 1 for each edge that is no loop, 0 for loops."""
     own = A.number()
     apart: Matrix = G.spread(own, axis=1).sub(own, axis=0) != 0
     return apart
 
 
 def _weight(A: GraphMatrix, G: Matrix, d: Vector) -> Matrix:
-    """1 / d(u) + 1 / d(v) of each edge, 0 of loops."""
+    """The weight 1 / d(u) + 1 / d(v) of each edge, 0 of loops."""
     weight: Matrix = _loopless(A, G) * G.spread(1 / d, axis=1).add(1 / d, axis=0)
     return weight
 

@@ -1,4 +1,4 @@
-"""``HGTSampler``: subgraphs of graphs with types, as many nodes of each type."""
+"""``HGTSampler``: subgraphs of heterogeneous graphs, with as many nodes of each type."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ def __dir__() -> list[str]:
 class HGTSampler(HeteroPlanSampler):
     """Samples a subgraph around seeds, by the budgets of the Heterogeneous Graph Transformer.
 
-    Each in-edge of a chosen node gives its source 1/d of budget, d being how many in-edges of
-    that edge type the node has. In each iteration every type gives a number of its nodes that
-    have a budget, one after another, each with a chance that is proportional to the square of its
-    budget among those that are left. So types are balanced, and nodes that many chosen ones
+    Each in-edge of a chosen node adds 1/d to the budget of its source, where d is the number of
+    in-edges of that edge type that the node has. Each iteration chooses nodes of every type among
+    those that have a budget, one after another, with chances proportional to the square of the
+    budget among the nodes that are left. So types are balanced, and nodes that many chosen nodes
     share come first: the subgraph is dense. A batch has the edges among all of its nodes.
 
     Parameters
     ----------
     num_samples : sequence of int, or mapping of node types to sequences of int
-        How many nodes each iteration chooses: of each type alike, or by type, all types of the
-        graph and as many iterations of each. -1 takes all that have a budget, 0 takes none.
+        The number of nodes that each iteration chooses: one sequence for every type, or one per
+        type, for all types of the graph and with equal numbers of iterations. -1 takes all that
+        have a budget, 0 takes none.
     max_neighbors : int, optional
         A node with more in-edges of an edge type keeps that many, drawn uniformly, once for the
-        batch: budgets and edges are those of the graph of these. None keeps all. As in PyG and in
-        the authors' program, 50.
+        batch: budgets and edges are those of the graph of the drawn edges. None keeps all. The
+        default is 50, the value of PyG and of the authors' program.
     seed : int, optional
         As for ``PGSampler``.
     map_bytes : int, optional
@@ -52,12 +53,12 @@ class HGTSampler(HeteroPlanSampler):
 
     Notes
     -----
-    ``sample`` takes a ``HeteroGraph`` and a mapping of node types to seeds, and gives a
-    ``MiniBatch`` of one hop: ``batch.blocks[0]`` has for each edge type the edges from all of
-    the source type's ``nodes`` to all of the destination type's. The seeds are the first of their
-    type, then come the nodes that the iterations chose, each in the order in which they were
-    chosen. A batch is made by one core, or of a graph on a GPU by one launch there, where it stays:
-    the same bytes. ``exclude`` is a mapping of edge types to edge ids.
+    ``sample`` takes a ``HeteroGraph`` and a mapping of node types to seeds, and returns a
+    ``MiniBatch`` of one hop: ``batch.blocks[0]`` has for each edge type the edges from all of the
+    source type's ``nodes`` to all of the destination type's. The seeds are the first of their type,
+    then come the nodes that the iterations chose, each in the order in which they were chosen. One
+    core samples a batch of a graph on the CPU. A batch of a graph on a GPU is one launch there, and
+    stays there: the bytes are the same. ``exclude`` is a mapping of edge types to edge ids.
 
     Source: Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, section
     3.3, algorithms 1 and 2. docs/concepts/randomness.md has the rules. A sample is a pure function
@@ -100,7 +101,7 @@ class HGTSampler(HeteroPlanSampler):
 
     @property
     def map_bytes(self) -> int | None:
-        """The bound of the map, as it was given."""
+        """The argument ``map_bytes``: the bound in bytes of the map that numbers nodes."""
         value: int | None = self._plan["map_bytes"]
         return value
 

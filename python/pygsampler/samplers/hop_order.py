@@ -1,4 +1,4 @@
-"""Numbers of hops, which are told outermost first and drawn innermost first."""
+"""Functions that reverse the order of hops, which options list outermost first."""
 
 from __future__ import annotations
 

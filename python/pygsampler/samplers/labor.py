@@ -50,11 +50,11 @@ class LaborSampler(HeteroPlanSampler):
 
     An edge u to v stays where the uniform number of u is at most the chance of the edge. A hop has
     one number for each node, which all destinations share, and in a heterogeneous graph all
-    relations that lead from the node: an edge that one destination keeps another one likely keeps.
-    Chances are computed per relation, from the edges of the nodes that the hop expands. Without
-    weights a chance is min(1, fanout / d), with d edges of the relation into v. With weights a it
-    is min(1, c a), where c gives a weighted mean over these edges the variance of one over
-    ``fanout`` edges drawn uniformly without replacement.
+    relations that lead from the node: a source that one destination samples is likely sampled by
+    another. Chances are computed per relation, from the edges of the nodes that the hop expands.
+    Without weights a chance is min(1, fanout / d), with d edges of the relation into v. With
+    weights a it is min(1, c a), where c gives a weighted mean over these edges the variance of one
+    over ``fanout`` edges drawn uniformly without replacement.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class LaborSampler(HeteroPlanSampler):
         less than a part in ten thousand, LABOR-*.
     exact : bool
         Each destination has ``fanout`` edges of a relation, or all where it has fewer: the edges
-        with the smallest numbers over weights (sequential Poisson sampling, Ohlsson 1998). Of
-        parallel edges all but the first have numbers of their own. Without ``importance``.
+        with the smallest numbers over weights (sequential Poisson sampling, Ohlsson 1998). Among
+        parallel edges, each but the first has its own number. Without ``importance``.
     layer_dependency : bool
         The numbers are the same in all hops.
     batch_dependency : int
@@ -110,10 +110,10 @@ class LaborSampler(HeteroPlanSampler):
 
     Source: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
     in GNNs", NeurIPS 2023, sections 3.2 and 3.3. DGL has one number for an id, whatever its type;
-    here two types with the same ids have numbers of their own. A sample is a pure function of
-    (graph, options, seed, epoch, batch, seeds). A type that is added changes no other's numbers,
-    and no other relation's sample of the same nodes. A heterogeneous graph of one node type and one
-    edge type has the samples of the homogeneous one.
+    here nodes of two types with the same id have different numbers. A sample is a pure function of
+    (graph, options, seed, epoch, batch, seeds). An additional type does not change the numbers of
+    another type, nor another relation's sample of the same nodes. A heterogeneous graph of one node
+    type and one edge type has the samples of the homogeneous one.
 
     One sampler may be used from many threads at once.
     """

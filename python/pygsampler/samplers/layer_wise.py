@@ -54,8 +54,8 @@ def ladies(
 
     A hop draws ``nodes`` of the rows of the destinations' edges, row u by p(u), the sum of w**2
     over its edges to them, and keeps all edges between them. The next hop's destinations are these
-    and those of this one. w is the array ``weight=``, for instance D^-1 (A + I), or one over the
-    destination's degree.
+    rows and the destinations of this hop. w is the array ``weight=``, for instance D^-1 (A + I), or
+    one over the destination's degree.
 
     Parameters
     ----------
@@ -66,16 +66,17 @@ def ladies(
         ``"iid"``: with replacement, by w count(u) / (K p(u)) for p that sums to 1, which is
         unbiased. ``"poisson"``: each row by itself, by the chance q(u) = min(1, c p(u)) for the c
         by which q sums to K, with w / q(u): unbiased too, of K rows in the mean. ``"conditioned"``:
-        the rows of ``"race"``, by w over the chance of u given the others' times, which is unbiased
-        as well (Cohen and Kaplan, 2007).
+        the rows of ``"race"``, by w over the chance of u conditioned on the times of the others,
+        which is unbiased as well (Cohen and Kaplan, 2007).
     normalize : bool
-        The weights of a destination's edges are scaled so that they sum to what those of all its
-        edges do: less variance, and a bias.
+        The weights of a destination's sampled edges are scaled to the sum of the weights of all its
+        edges: less variance, and a bias.
 
     Notes
     -----
-    ``block.edge_data["w"]`` has the weights to aggregate with. A destination none of whose rows was
-    drawn has no edges; it is one of its own sources only where the graph has a loop there that was.
+    ``block.edge_data["w"]`` has the weights to aggregate with. A destination has no edges if none
+    of its rows was drawn; it is among its own sources only if the graph has a loop there and the
+    loop was drawn.
     """
     if method not in ("race", "iid", "poisson", "conditioned"):
         raise ValueError(
@@ -104,10 +105,10 @@ def ladies(
 
 
 def _conditioned(C: Any, B: Any, p: Any) -> Any:
-    """The chance that the rows of B were chosen of C's by p, given when the others arrived.
+    """The chance that the rows of B were chosen of C's by p, conditioned on the others' arrivals.
 
-    Row u arrives after a time with the rate p(u), and is chosen where that is before tau, when the
-    first of those arrives that were not.
+    Row u arrives after a time with the rate p(u). A row is chosen if it arrives before tau, the
+    time at which the first row that was not chosen arrives.
     """
     times = -B.race()[C.row()].log() / p
     last = B.spread(times, axis=1).max(axis=1).max()
@@ -255,8 +256,8 @@ def labor(
     fanouts : sequence of int
         The edges of a destination in the mean, outermost hop first; -1 takes all.
     importance : int
-        i of LABOR-i: chances min(1, c(v) pi(u)), pi made in so many rounds to have fewer nodes
-        at the same variances; the more rounds, the fewer.
+        i of LABOR-i: chances are min(1, c(v) pi(u)), where pi is computed in so many rounds to need
+        fewer nodes at the same variances; more rounds need fewer nodes.
     exact : bool
         Each destination has ``fanout`` edges, or all where it has fewer: those with the least
         r(u) / a(u, v), r the numbers of the nodes, which is sequential Poisson sampling
@@ -264,27 +265,29 @@ def labor(
     layer_dependency : bool
         The numbers are the same in all hops.
     batch_dependency : int
-        Numbers change gradually from a batch of an epoch to the next, as DGL's and GraphBolt's, so
-        that nodes met in one are met in the next. A period of so many batches leads from numbers
-        to independent ones: batch j of it has Phi(cos(a) Phi^-1(x) + sin(a) Phi^-1(y)) of a node,
-        a being j over the period of a right angle, x and y its numbers where this period and the
-        next begin, and Phi the normal distribution (Balin, LaSalle and Catalyurek, 2023).
+        Numbers change gradually from a batch of an epoch to the next, as in DGL and GraphBolt, so
+        that nodes of one batch are met again in the next. A period of so many batches leads from
+        some numbers to independent numbers: batch j of a period has Phi(cos(a) Phi^-1(x) + sin(a)
+        Phi^-1(y)) for a node, where a is j over the period of a right angle, x and y are its
+        numbers where this period and the next begin, and Phi is the normal distribution (Balin,
+        LaSalle and Catalyurek, 2023).
     weights : bool or str
         False: the values of the edges are the graph's. ``"ht"``: one over the chance of the edge
         alone, without its weight, as ``edge_weights="ht"`` of ``PGSampler`` has it. Without
-        ``weight=`` that is what True gives.
+        ``weight=`` True does the same.
     normalize : str, optional
-        ``"sum"``: the weights of a destination's edges are scaled so that they sum to what the
-        values of all its edges do. ``"mean"``: to the number of its edges, as DGL's, for models
-        that take the mean. Less variance, and a bias. Not with ``"ht"``.
+        ``"sum"``: the weights of a destination's edges are scaled to the sum of the values of all
+        its edges. ``"mean"``: scaled to the number of its edges, as in DGL, for models that take
+        the mean. Less variance, and a bias. Not with ``"ht"``.
 
     Notes
     -----
     ``block.edge_data["w"]`` is one over the chance of the edge, times its weight where there is
-    one: its sums are unbiased. Of ``exact`` the chance is min(1, a t), t the least r / a of the
-    destination's edges that are not there. An edge of weight 0 is never there. Of ``exact`` the
-    first of parallel edges has the number of its source, and the others have numbers of their own:
-    were it one number for all, the edges that are not there would move with those that are.
+    one: its sums are unbiased. With ``exact`` the chance is min(1, a t), where t is the least r / a
+    of the destination's edges that were not sampled. An edge of weight 0 is never sampled. With
+    ``exact`` the first of parallel edges has the number of its source, and each other has its own
+    number: with one number for all, the edges that are left out would depend on the edges that are
+    sampled.
     """
     if isinstance(importance, bool) or not isinstance(importance, int) or importance < 0:
         raise ValueError(f"importance: expected an integer >= 0, got {importance!r}")

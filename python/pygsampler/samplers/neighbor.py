@@ -1,4 +1,4 @@
-"""``PGSampler``: uniform neighbour sampling over L hops."""
+"""``PGSampler``: uniform neighbor sampling over L hops."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def __dir__() -> list[str]:
 
 
 class PGSampler(EngineSampler, Sampler["MiniBatch"]):
-    """Samples in-neighbours uniformly, hop by hop, from seeds outwards.
+    """Samples in-neighbors uniformly, hop by hop, from seeds outwards.
 
     At each hop every node of the frontier gets ``fanout`` of its in-edges, drawn afresh. The
     sample is a pure function of (graph, options, seed, epoch, batch, seeds): never of threads,
@@ -56,67 +56,65 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     Parameters
     ----------
     fanouts : sequence of int
-        In-edges for each node, outermost hop first: ``fanouts[-1]`` is applied to the seeds.
-        -1 takes all, also with replacement; 0 takes none. Of a ``HeteroGraph`` each may be a
-        mapping of edge types to int, all types of the graph unless there is a
-        ``default_fanout``.
+        In-edges for each node, outermost hop first: ``fanouts[-1]`` is applied to the seeds. -1
+        takes all, also with replacement; 0 takes none. For a ``HeteroGraph`` each may be a mapping
+        of edge types to int, with all types of the graph unless there is a ``default_fanout``.
     replace : bool
         Draw with replacement: then a node with any in-edge gets exactly ``fanout`` draws.
         Without, a node with at most ``fanout`` in-edges gets all of them.
     prob : str, optional
         The name of an edge array of the graph (``graph.edata``): bool, integers, float32 or
         float64, one finite weight >= 0 for each edge id. A node then draws its edges one after
-        another, each by its weight among those that are left (with ``replace``: among all). An
-        edge of weight 0 is never drawn: not by fanout -1, and not where a node has fewer edges
-        of positive weight than ``fanout``, which then are all taken. docs/guide/weights.md says
-        how.
+        another, each by its weight among those that are left (with ``replace``: among all). An edge
+        of weight 0 is never drawn: not by fanout -1, and not where a node has fewer edges of
+        positive weight than ``fanout``, which then are all taken. docs/guide/weights.md explains
+        it.
     mask : str, optional
         The name of an edge array of the same dtypes: edges whose value is 0 are sampled around, as
         if the graph did not have them. At most one of ``prob`` and ``mask``.
     edge_weights : str, optional
         ``"ht"``: ``block.edge_weights`` has a Horvitz-Thompson factor for each edge, so that the
-        sum of factor times ``y`` over a node's sampled edges is, in the mean over samples, that
-        of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a node
-        gives all, else the number of its edges over ``fanout``, or with ``prob`` what the race for
-        its places says (docs/guide/weights.md). None: no factors.
+        sum of factor times ``y`` over a node's sampled edges is, in the mean over samples, the sum
+        of ``y`` over all its edges that may be drawn. Without replacement a factor is 1 where all
+        edges of a node are sampled, else the number of its edges over ``fanout``; with ``prob`` it
+        follows from the race for places (docs/guide/weights.md). None: no factors.
     disjoint : bool
-        Each seed, also a repeated one, has a tree of its own: trees share neither nodes nor
-        draws, and ``MiniBatch.subgraph_ids`` tells which node is whose.
+        Each seed, also a repeated one, has its own subgraph: subgraphs share neither nodes nor
+        draws, and ``MiniBatch.subgraph_ids`` has the subgraph of each node.
     frontier : str
         ``"all"``, as DGL has it: each hop expands every node reached so far. ``"new"``, as PyG
         has it: a node is expanded once, at the hop after the one that reached it first.
     temporal : str or Temporal, optional
         Samples edges that are not later than ``seed_time``, which ``sample`` then takes. A name is
-        that of the edge or node array that has the times; ``pygsampler.samplers.Temporal`` has the
-        strategy, a window, and whose time bounds the next hop. Neighborhoods are then disjoint.
+        the name of the edge or node array that has the times; ``pygsampler.samplers.Temporal`` has
+        the strategy, a window, and whose time bounds the next hop. Neighborhoods are then disjoint.
     default_fanout : int, optional
         The fanout of the edge types that a mapping of ``fanouts`` does not have.
     mode : str
-        How a GPU goes about it; the batches are equal. ``"auto"`` is the fastest known for the
-        shape. ``"persistent"``: all hops in one launch, in phases that all blocks of threads go
-        through together. ``"fused"``: all hops in one launch, rows dealt out beforehand.
-        ``"bsp"``: a few launches for each hop, whose size the host reads in between.
-        ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
-        ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``,
-        ``disjoint=True``, ``prob``, ``mask`` or ``edge_weights`` it is one of the first two.
-        ``"reservoir"``, for comparisons, samples by TurboGNN's kernels, which read every row
-        through: its batches are uniform too, but other ones, by random numbers of its own, and
-        it knows no ``replace`` either.
+        The way in which a GPU samples; the batches are equal. ``"auto"`` is the fastest known for
+        the shape. ``"persistent"``: all hops in one launch, in phases that all blocks of threads go
+        through together. ``"fused"``: all hops in one launch, rows dealt out beforehand. ``"bsp"``:
+        a few launches for each hop, whose size the host reads in between. ``"queue"``: the task
+        queue of the paper, without a barrier between hops. On the CPU ``"queue"`` is such a task
+        queue too, and the other modes are equal. With ``frontier="new"``, ``disjoint=True``,
+        ``prob``, ``mask`` or ``edge_weights`` it is one of the first two. ``"reservoir"``, for
+        comparisons, samples by TurboGNN's kernels, which read every row in full: its batches are
+        uniform too, but by other random numbers, so they are other batches, and it refuses
+        ``replace`` too.
     mode_options : mapping, optional
-        Options that one mode has alone. ``"queue"``: ``ordered`` (True); False skips, on a GPU, the
-        pass that numbers nodes in the canonical order: the edges are the same in original ids,
-        and the nodes after the seeds are numbered as they arrive. ``fetch_size`` (None), from 1 to
-        256: how many tasks a worker, or a block of threads, takes from the queue at a time; the
-        paper has 5 (section III-C). None is 16 on the CPU, and on a GPU more where more tasks wait.
-        It changes no batch. ``"reservoir"``:
-        ``degree_threshold``, ``block_threshold``, ``memory``, ``schedule`` and ``streams``, as
-        docs/research/turbognn.md has them.
+        Options of one mode. ``"queue"``: ``ordered`` (True); False skips, on a GPU, the step that
+        numbers nodes in the canonical order: the edges are the same in original ids, and the nodes
+        after the seeds are numbered as they arrive. ``fetch_size`` (None), from 1 to 256: how many
+        tasks a worker, or a block of threads, takes from the queue at a time; the paper has 5
+        (section III-C). None is 16 on the CPU, and on a GPU more where more tasks wait. It changes
+        no batch. ``"reservoir"``: ``degree_threshold``, ``block_threshold``, ``memory``,
+        ``schedule`` and ``streams``, as docs/research/turbognn.md has them.
     map_bytes : int, optional
-        Bytes that a batch in flight may use to number its nodes. Above it tables grow with
-        the batch, where else a map of 4 bytes for each node of the graph (8 for batches
-        of ``2**24`` nodes and more) is faster. Of no effect on a GPU.
+        Bytes that a batch in flight may use to number its nodes. A map of 4 bytes for each node of
+        the graph (8 for batches of ``2**24`` nodes and more) is faster; where it needs more than
+        this bound, tables that grow with the batch replace it. It has no effect on a GPU.
     seed : int, optional
-        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without one it is
+        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without a seed it is
         ``torch.initial_seed()`` when torch has been imported, else it comes from the operating
         system.
 
@@ -130,7 +128,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     the paper "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on
     GPUs" (Wu et al.), section III-B.
 
-    Of a ``HeteroGraph``: ``seeds`` are a mapping of node types to ids, ``exclude`` is one of edge
+    For a ``HeteroGraph``, ``seeds`` are a mapping of node types to ids, ``exclude`` is one of edge
     types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
     and ``sample`` gives a ``MiniBatch``.
 
@@ -239,7 +237,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def map_bytes(self) -> int | None:
-        """The bound of the map, as it was given."""
+        """The argument ``map_bytes``: the bound in bytes of the map that numbers nodes."""
         value: int | None = self._plan.get("map_bytes")
         return value
 
@@ -317,7 +315,15 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         asynchronous: bool = False,
         seed_time: Any = None,
     ) -> SampleJob:
-        """Starts a batch as ``Sampler.launch`` does; all other ways to a batch come down to it."""
+        """Starts a batch as ``Sampler.launch`` does; every other way to a batch ends here.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, exclude, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        seed_time
+            The argument of ``sample``.
+        """
         self._check_span(graph)
         if self._timed is None and graph._relation is not None:
             if seed_time is not None and self._rule is None:
@@ -388,7 +394,15 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         threads: int = 0,
         seed_time: Any = None,
     ) -> PendingBatch[MiniBatch]:
-        """Submits a batch as ``Sampler.submit`` does, with ``seed_time`` as in ``sample``."""
+        """Submits a batch as ``Sampler.submit`` does.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, exclude, threads
+            The arguments of ``Sampler.submit``.
+        seed_time
+            The argument of ``sample``.
+        """
         more = {} if seed_time is None else {"seed_time": seed_time}
         return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True, **more)
 
@@ -469,7 +483,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return PGSampler(**{**self._arguments(), "seed": self.seed, **options})
 
     def _arguments(self) -> dict[str, Any]:
-        """Returns the arguments that the sampler was made with, but for the seed."""
+        """Returns the arguments of the constructor, without the seed."""
         given = {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
         if self._given is not None:
             given["fanouts"] = self._given

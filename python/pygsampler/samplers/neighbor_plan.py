@@ -80,8 +80,7 @@ def fanouts_by_name(fanouts: Any, default_fanout: int | None) -> list[Any]:
 
 
 def _by_name(hop: Mapping[Any, Any], where: str) -> ByRelation:
-    """The numbers of a hop by the names of edge types, which the engine knows as well as short
-    ones."""
+    """Returns the fanouts of a hop by edge type; the engine reads full and short names of types."""
     numbers = ByRelation()
     for kind, number in hop.items():
         parts = kind if isinstance(kind, tuple) else (kind,)

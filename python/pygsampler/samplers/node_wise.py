@@ -18,7 +18,7 @@ __all__ = ["graphsage", "kgcn", "vrgcn"]
 def graphsage(
     A: GraphMatrix, seeds: NodeList, *, fanouts: Sequence[int], replace: bool = False
 ) -> list[Matrix]:
-    """GraphSAGE (Hamilton et al., 2017): uniform neighbours, as ``PGSampler(fanouts)``.
+    """GraphSAGE (Hamilton et al., 2017): uniform neighbors, as ``PGSampler(fanouts)``.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def kgcn(A: GraphMatrix, seeds: NodeList, *, fanouts: Sequence[int]) -> list[Mat
 
 @program
 def vrgcn(A: GraphMatrix, seeds: NodeList, *, fanouts: Sequence[int]) -> list[Matrix]:
-    """VR-GCN (Chen et al., 2018): a few uniform neighbours, weighted to stand for all.
+    """VR-GCN (Chen et al., 2018): a few uniform neighbors, weighted to stand for all.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def vrgcn(A: GraphMatrix, seeds: NodeList, *, fanouts: Sequence[int]) -> list[Ma
     Notes
     -----
     ``block.edge_data["w"]`` is d / K of the sampled edges of a destination of degree d: the factor
-    of what is aggregated of the difference to the history.
+    of the aggregated difference to the history.
     """
     blocks: list[Any] = []
     for K in innermost_first(fanouts, "fanouts"):

@@ -22,10 +22,10 @@ _TOGETHER = 64
 
 
 class SaintNorms(NamedTuple):
-    """Estimated chances: of each node, and of each edge beside its target.
+    """Estimated chances of each node, and of each edge relative to its target.
 
-    ``node`` [V], float32, is p(v), by which and by V the loss of v is to be divided. ``edge`` [E],
-    float32, by the ids of edges, is p(u, v) / p(v), by which an edge's coefficient is to be.
+    ``node`` [V], float32, is p(v): the loss of v is to be divided by V p(v). ``edge`` [E], float32,
+    by edge id, is p(u, v) / p(v): the coefficient of an edge is to be divided by it.
     """
 
     node: npt.NDArray[np.float32]
@@ -33,28 +33,28 @@ class SaintNorms(NamedTuple):
 
 
 def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> SaintNorms:
-    """Count nodes and edges in subgraphs that are no training's, as GraphSAINT's authors do.
+    """Counts nodes and edges in subgraphs sampled before training, as GraphSAINT's authors do.
 
     Parameters
     ----------
     graph : Graph
-        Whose edges have the ids 0 to E - 1.
+        A graph whose edges have the ids 0 to E - 1.
     sampler : pygsampler.Sampler
-        Of subgraphs to which seeds play no part, such as ``saint_walk``.
+        A sampler of subgraphs that do not depend on seeds, such as ``saint_walk``.
     coverage : int
-        Subgraphs are made until they have so many times the graph's nodes, of which the paper
-        has 50.
+        Subgraphs are sampled until they have so many times the graph's nodes; the paper has 50.
 
     Returns
     -------
     Norms
-        Of N subgraphs, C(v) of which have v and C(u, v) its edge: C(v) / N, and C(u, v) / C(v), at
-        least 1e-4. A node that was not met counts as 0.1 of one, and an edge has 10 then.
+        C(v) / N, and C(u, v) / C(v), at least 1e-4, where C(v) of N subgraphs have v, and C(u, v)
+        have its edge. A node that was in no subgraph counts as in 0.1 of one, and an edge that was
+        in none has 10.
 
     Raises
     ------
     TypeError, ValueError
-        For a sampler of other batches, and for one whose subgraphs are empty.
+        For a sampler of other batches, and for a sampler whose subgraphs are empty.
     """
     import numpy as np
 

@@ -28,22 +28,22 @@ def seal(
     max_nodes_per_hop: int | None = None,
     score: str | None = None,
 ) -> Any:
-    """SEAL (Zhang and Chen, 2018): what is around a link, without the link.
+    """SEAL (Zhang and Chen, 2018): the subgraph around a link, without the link.
 
     The seeds of a call are the two ends of one link, x and y, which are the first nodes of the
-    subgraph: some hops of in-edges around both, and all edges among what was met, but for those
-    between x and y, in either direction and however many. ``sample_many`` takes many links.
-    In a graph that is not symmetric the hops follow edges against their direction alone.
+    subgraph. It has the nodes of some hops of in-edges around both, and all edges among these nodes
+    but the edges between x and y, in either direction and however many. ``sample_many`` takes many
+    links. In a graph that is not symmetric the hops follow edges only against their direction.
 
     Parameters
     ----------
     fanouts : sequence of int
-        Neighbours of each node met so far, drawn uniformly without replacement, innermost hop
-        last; -1 takes all. The paper takes all of one or two hops.
+        Neighbors of each node met so far, drawn uniformly without replacement, innermost hop last;
+        -1 takes all. The paper takes all of one or two hops.
     max_nodes_per_hop : int, optional
-        At most so many nodes of each hop, drawn uniformly of those that no hop before has met:
-        hubs have no more either. A hop is of those that the one before has drawn then, and what
-        was met and not drawn is out, as in its authors' code.
+        At most so many nodes of each hop, drawn uniformly among those that no hop before has met;
+        this bounds hubs too. The next hop starts from the drawn nodes, and nodes that were met and
+        not drawn are left out, as in the authors' code.
     score : str, optional
         The name of a node array of finite numbers >= 0, such as PageRank: neighbors, and the nodes
         of a hop where these are capped, are drawn by it instead of uniformly, as in gSampler's SEAL

@@ -208,25 +208,24 @@ def shadow_disjoint(
     prob: str | None = None,
     seed: int | None = None,
 ) -> DisjointShaDow:
-    """ShaDow (Zeng et al., 2021), a subgraph for each root: hops around it, and all edges there.
+    """ShaDow (Zeng et al., 2021), a subgraph for each root: hops around it, with all edges.
 
     A batch is a ``Subgraph``, whose subgraphs share neither nodes nor draws nor edges:
     ``batch.subgraph_ids`` [V], int64, has the root of each node, a place in the seeds. The roots
-    are the first nodes, and a seed that is given twice is two. It needs torch.
+    are the first nodes, and a repeated seed is two roots. It needs torch.
 
     Parameters
     ----------
     fanouts : sequence of int
-        Neighbours of each node that the hop before has reached first, innermost hop last; -1
-        takes all. The paper has 2 hops, and 20 nodes.
+        Neighbors of each node that the hop before has reached first, innermost hop last; -1 takes
+        all. The paper has 2 hops, and 20 nodes.
     replace : bool
         Draw with replacement, as the authors' code does.
     prob : str, optional
-        The name of an edge array with weights to draw by. Edges of weight 0 are never drawn, though
-        among the edges of a subgraph.
+        The name of an edge array with weights to draw by. Edges of weight 0 are never drawn, but
+        they are among the edges of a subgraph.
     seed : int, optional
-        As ``PGSampler`` has it, whose draws with ``disjoint=True`` and ``frontier="new"`` these
-        are.
+        See ``PGSampler``: the draws are its draws with ``disjoint=True`` and ``frontier="new"``.
 
     Raises
     ------
@@ -247,33 +246,34 @@ def ppr_shadow(
     disjoint: bool = True,
     seed: int | None = None,
 ) -> PageRankShaDow:
-    """ShaDow (Zeng et al., 2021) by PageRank: the nodes nearest to a root, and all edges there.
+    """ShaDow (Zeng et al., 2021) by PageRank: the nodes nearest to a root, with all edges.
 
-    Near are those where walks from the root end: against the edges, each step stopping with the
-    chance ``alpha``, and at a node without in-edges. Their chances are approximate, by pushes
-    (Andersen et al., 2006) of integers: nothing is random, and they are the same everywhere.
-    What was found for a root is kept with the sampler, for as long as the graph lives.
+    A node is near if walks from the root often end at it: walks follow edges against their
+    direction, and end with the chance ``alpha`` at each step, and at a node without in-edges. The
+    chances are approximate, by pushes (Andersen et al., 2006) of integers: nothing is random, and
+    they are the same on every machine. The sampler stores the result of a root as long as the graph
+    lives.
 
-    A batch is a ``Subgraph`` with ``batch.subgraph_ids`` [V], int64, as ``shadow_disjoint``
-    makes it, whose ``extra["score"]`` [V] has the chance of each node, float32. It needs torch.
+    A batch is a ``Subgraph`` with ``batch.subgraph_ids`` [V], int64, as ``shadow_disjoint`` has
+    them; ``extra["score"]`` [V] has the chance of each node, float32. It needs torch.
 
     Parameters
     ----------
     k : int
-        The most nodes of a root, itself among them; the paper has 200.
+        The largest number of nodes of a root, with itself; the paper has 200.
     alpha : float
-        In [0.001, 1]. The default is the paper's 0.15 of a walk that moves at every other step
-        alone.
+        In [0.001, 1]. The default is the paper's 0.15 for a walk that moves only at every other
+        step.
     epsilon : float
-        In [1e-12, 1]: pushes end where each node has less than this left for each of its
-        in-edges, by which scores are too small. The time grows with its inverse.
+        In [1e-12, 1]: pushes end where each node has less than this left for each of its in-edges;
+        scores are too small by the rest. The time grows with its inverse.
     threshold : float
-        In [0, 1]: nodes with less than this part of the best score, the root's aside, are
+        In [0, 1]: nodes with less than this fraction of the best score, without the root's, are
         left out.
     disjoint : bool
-        Each root has a subgraph of its own. False: one subgraph of all of their nodes.
+        Each root has its own subgraph. False: one subgraph of all nodes.
     seed : int, optional
-        Of no effect.
+        Has no effect.
 
     Raises
     ------

@@ -24,16 +24,16 @@ def shadow(
     replace: bool = False,
     prob: str | None = None,
 ) -> Any:
-    """ShaDow (Zeng et al., 2021): some hops around the seeds, and all edges among what was met.
+    """ShaDow (Zeng et al., 2021): some hops around the seeds, and all edges among the nodes met.
 
-    The seeds of a call share one subgraph, as in DGL's sampler; give it one seed for a subgraph of
-    its own.
+    The seeds of a call share one subgraph, as in DGL's sampler; sample one seed per call for
+    separate subgraphs.
 
     Parameters
     ----------
     fanouts : sequence of int
-        Neighbours of each node met so far, innermost hop last, drawn without replacement; the
-        paper has 2 hops of 10.
+        Neighbors of each node met so far, innermost hop last, drawn without replacement; the paper
+        has 2 hops of 10.
     replace : bool
         Draw with replacement, as the authors' code does.
     prob : str, optional
@@ -55,10 +55,10 @@ def induced(A: GraphMatrix, seeds: NodeList) -> Any:
 
 @program
 def cluster_gcn(A: GraphMatrix, seeds: NodeList) -> Any:
-    """Cluster-GCN (Chiang et al., 2019): the edges among the nodes of some clusters.
+    """Cluster-GCN (Chiang et al., 2019): the edges of ``A`` among ``seeds``, all nodes of clusters.
 
-    The seeds are the nodes of the clusters that are joined. The values are 1 / (d + 1), d the
-    in-degree in the subgraph, the paper's (D + I)^-1 (A + I) but for the loops.
+    The clusters are joined. The values are 1 / (d + 1), where d is the in-degree in the subgraph:
+    the paper's (D + I)^-1 (A + I) but for the loops.
     """
     V = seeds.unique()
     G = A.induce(V)
@@ -74,26 +74,26 @@ def mvs(
     fanouts: Sequence[int] = (-1,),
     bound: str = "gradient_norm",
 ) -> Any:
-    """MVS (Cong et al., 2020): seeds by the size of their gradients, with all of their neighbours.
+    """MVS (Cong et al., 2020): seeds by the size of their gradients, with all of their neighbors.
 
-    ``mvs_trained`` has the bounds of gradients as a state of its own.
+    ``mvs_trained`` has a sampler that stores the bounds of gradients as its state.
 
     Parameters
     ----------
     size : int
         Seeds in the mean; the paper has 512. The seeds of a call are the candidates.
     fanouts : sequence of int
-        Neighbours of each node, drawn uniformly without replacement, outermost hop first, a block
+        Neighbors of each node, drawn uniformly without replacement, outermost hop first, a block
         each; -1 takes all. The paper takes all of one hop.
     bound : str
         The name of a node array [V] with bounds of the norms of gradients, all positive.
 
     Notes
     -----
-    Node i stays with the chance p(i) = min(1, g(i) / tau), each by itself, tau such that their
-    sum is ``size``. ``extra["loss_weight"]`` is 1 / (N p(i)) for each of the distinct seeds that
-    stays, N their number, and 0 for the others, which have no edges: its weighted sum is unbiased
-    for the mean over all.
+    Node i is chosen with the chance p(i) = min(1, g(i) / tau), independently of the others, where
+    tau is such that the chances sum to ``size``. ``extra["loss_weight"]`` is 1 / (N p(i)) for each
+    chosen seed among the N distinct seeds, and 0 for the others, which have no edges: the weighted
+    sum of losses is unbiased for the mean over all.
     """
     integer(size, "size", 1, 2**31 - 1)
     S = seeds.unique()

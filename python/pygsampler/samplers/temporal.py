@@ -78,7 +78,7 @@ class Temporal:
 
 
 def check_window_of(graph: Any, rule: Temporal | None) -> None:
-    """TypeError for a window of timedelta64 where the graph's times are numbers.
+    """Raises TypeError for a window of timedelta64 where the graph's times are numbers.
 
     Nobody knows the times of a partitioned graph.
     """

@@ -1,4 +1,4 @@
-"""``MetaPathWalk``: walks along the types of edges of a graph with types."""
+"""``MetaPathWalk``: walks along edge types of a heterogeneous graph."""
 
 from __future__ import annotations
 
@@ -224,36 +224,35 @@ class MetaPathWalk(HeteroWalk):
     """Walks along edge types: ``RandomWalk(length, metapath=...)``.
 
     Each step takes an edge of the metapath's next type, and a walk ends where its node has none.
-    ``sample(graph, seeds)`` takes nodes of the type that the metapath begins at, as ids or as a
-    mapping of that type to them, and gives ``Walks``.
+    ``sample(graph, seeds)`` takes nodes of the first type of the metapath, as ids or as a mapping
+    of that type to ids, and returns ``Walks``.
 
     Parameters
     ----------
     metapath : sequence of (str, str, str) or str
-        Types of edges, each from where the one before it leads; 1 to 64 of them. Against the edges
-        (``direction="in"``) each leads from its last part to its first. A relation alone names the
-        only edge type of the graph that has it: ``["writes", "cites"]``.
+        1 to 64 edge types, each starting at the type that the one before leads to. Against the
+        edges (``direction="in"``) each leads from its last part to its first. A relation is enough
+        for the only edge type of the graph that has it: ``["writes", "cites"]``.
     length : int, optional
-        Steps of a walk, for walks that begin again with the metapath's first type, at which it then
-        ends. Default: as many as the metapath has.
+        Steps of a walk, for walks that repeat the metapath, which then ends at the type that it
+        begins with. Default: the length of the metapath.
     prob : str, optional
         The name of an edge array that all types of the metapath have: weights, as for
         ``RandomWalk``.
     direction, walks_per_seed, edge_ids, seed
-        As for ``RandomWalk``; without ``edge_ids`` there are none.
+        See ``RandomWalk``; without ``edge_ids`` walks have none.
 
     Raises
     ------
     TypeError, ValueError
-        For a metapath that does not chain, and as ``RandomWalk``; of names of relations when a
-        graph is sampled.
+        For a metapath whose types do not follow each other, and for the reasons of ``RandomWalk``;
+        names of relations are checked when a graph is sampled.
 
     Notes
     -----
-    The first call on a graph makes one without types of the metapath's relations, and its
-    out-edges, and they are kept with the graph. Of a graph on a GPU walks are made there, and torch
-    gives them the ids of their types. Source: metapath2vec (Dong et al., 2017), section
-    3.2.
+    The first call on a graph builds a homogeneous graph of the metapath's relations, and its
+    out-edges, which are stored with the graph. A GPU walks on a graph that it has, and torch
+    computes the ids within types. Source: metapath2vec (Dong et al., 2017), section 3.2.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""``PinSAGE`` and ``RestartNeighbors``: neighbours of a seed by the visits of its walks."""
+"""``PinSAGE`` and ``RestartNeighbors``: neighbors of a seed by the visits of its walks."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ def __dir__() -> list[str]:
 
 
 class PinSAGE(RandomWalk):
-    """The neighbours of a node that short random walks visit most (Ying et al., 2018, section
-    3.1).
+    """Samples the nodes that short random walks visit most (Ying et al., 2018, section 3.1).
 
-    Walks from a seed make traversals: the first always, and each further one unless the walk ends
-    before it, with ``termination_prob``. The nodes at the ends of traversals are its visits, the
-    seed itself too where a walk comes back. ``sample`` gives the ``Visits`` of all seeds, and a
-    loader those in torch tensors, with features and labels.
+    A walk from a seed consists of traversals: the first always, and each further one unless the
+    walk ends before it, with the chance ``termination_prob``. The nodes at the ends of traversals
+    are its visits, also the seed itself if a walk comes back. ``sample`` returns the ``Visits`` of
+    all seeds, and a loader yields ``Visits`` in torch tensors, with features and labels.
 
     Parameters
     ----------
     num_traversals : int
-        Of a walk at most. The visits of all walks of a seed are at most 2048.
+        Traversals of a walk, at most. The visits of all walks of a seed are at most 2048.
     termination_prob : float
         In [0, 1].
     num_random_walks : int
         Walks of each seed.
     num_neighbors : int
-        How many of the nodes are told.
+        The number of nodes that are returned, the most visited first.
     metapath, edge_types
-        As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
-        ``HeteroGraph`` ``metapath`` is a list of its edge types, as ``MetaPathWalk`` takes them,
-        that leads back to where it begins; seeds and visits are ids of that type of nodes.
+        See ``RandomWalk``: the types of a traversal's edges. By default a traversal is one edge of
+        any type. For a ``HeteroGraph`` ``metapath`` is a list of its edge types, as
+        ``MetaPathWalk`` takes them, that leads back to the type that it begins with; seeds and
+        visits are ids of that type of nodes.
     prob, direction, seed
         As for ``RandomWalk``.
     mode_options : mapping, optional
@@ -158,7 +158,15 @@ class PinSAGE(RandomWalk):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
-        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        exclude
+            Not supported: NotImplementedError unless it is None.
+        """
         kind = None
         if self._path:
             joint = self._joint(graph)
@@ -223,7 +231,7 @@ class PinSAGE(RandomWalk):
 
 
 def _with_seeds(made: list[Any], views: Sequence[IdView]) -> list[Any]:
-    """Visits of several batches, each told of its seeds; behind a failure there are none."""
+    """Visits of several batches, each with its seeds; None behind a failure."""
     for visits, ids in zip(made, views, strict=False):
         if isinstance(visits, Visits):
             visits._by(ids, None)
@@ -255,30 +263,31 @@ def _closed_metapath(
 
 
 class RestartNeighbors(Sampler[Visits]):
-    """HetGNN's neighbours (Zhang et al., 2019, section 3.1): by the visits of a walk with restarts.
+    """Samples HetGNN's neighbors (Zhang et al., 2019, section 3.1), by walks with restarts.
 
     A walk from each seed goes back to it with a chance before each step, until it has collected
-    ``collect`` nodes other than the seed, of each type at most its cap; of each type the most
-    visited are the neighbours. It needs torch; ``sample`` gives ``Visits`` by type in torch
-    tensors, on the graph's device, and so does a loader, with features and labels.
+    ``collect`` nodes other than the seed, of each type at most its cap; the most visited nodes of
+    each type are the neighbors. It needs torch; ``sample`` returns ``Visits`` by type in torch
+    tensors, on the graph's device, and a loader yields them with features and labels.
 
     Parameters
     ----------
     types : str or None
-        The name of a node array of the graph (``graph.ndata``): the type of each, integers. None:
-        a ``HeteroGraph`` is sampled, along all of its relations; the types of ``top``
-        and ``caps`` are names, seeds are a mapping of types to ids, whose rows stand type after
-        type in its order, and the neighbours of a type are ids of that.
+        The name of a node array of the graph (``graph.ndata``): the type of each node, integers.
+        None: a ``HeteroGraph`` is sampled, along all of its relations; the types of ``top`` and
+        ``caps`` are names, seeds are a mapping of types to ids, with rows in the order of the
+        mapping, and the neighbors of a type are ids of that type.
     top : mapping of int, or str, to int
-        How many nodes of each type are told; others are none.
+        The number of nodes of each type that are returned; other types have none.
     caps : mapping of int, or str, to int, optional
-        How many visits of each type are collected at most. Without, ``collect`` of all.
+        The largest number of visits of each type that are collected. By default ``collect`` for all
+        types.
     collect : int
         Visits of a walk in all.
     restart : float
         The chance to go back, in [0, 1].
     max_steps : int
-        Where a walk ends at the latest: types that cannot be reached never fill.
+        The largest number of steps of a walk: types that cannot be reached never fill.
     prob, direction, seed
         As for ``RandomWalk``.
     """
@@ -360,7 +369,15 @@ class RestartNeighbors(Sampler[Visits]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
-        """Starts a batch as ``Sampler.launch``; ``result()`` waits for the walks and counts."""
+        """Starts a batch as ``Sampler.launch`` does; ``result()`` waits for the walks and counts.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        exclude
+            Not supported: NotImplementedError unless it is None.
+        """
         if self._types is None:
             joint = self._joint(graph)
             kinds: _NodeTypeArray | _NodeTypeRanges = _NodeTypeRanges(joint, graph.node_types)

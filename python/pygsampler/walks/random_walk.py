@@ -43,10 +43,10 @@ MODE_OPTIONS = ("layout", "execution")
 class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     """Walks from seeds along edges: uniform or by weight, of first or second order.
 
-    Each walk takes one edge after another of the node that it is at, drawn afresh. What it draws
-    belongs to the walk (its place in the call) and the step, never to the node: walks that meet
-    are independent. The walks are a pure function of (graph, options, seed, epoch, batch, seeds),
-    the same bytes on the CPU and on a GPU.
+    At each step a walk takes an edge of its node, drawn afresh. A draw belongs to the walk (its
+    place in the call) and the step, never to the node: walks that meet are independent. The walks
+    are a pure function of (graph, options, seed, epoch, batch, seeds), the same bytes on the CPU
+    and on a GPU.
 
     Parameters
     ----------
@@ -54,17 +54,20 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         Steps of a walk at most, 0 to 2**20; a walk has one node more.
     prob : str, optional
         The name of an edge array of the graph (``graph.edata``) with finite weights >= 0, one for
-        each edge id: an edge is taken by its weight. One of weight 0 never is, and counts as none.
+        each edge id: an edge is taken by its weight. An edge of weight 0 is never taken, as if it
+        did not exist.
     stop : float
         The chance, in [0, 1], that a walk ends before a step, the first included: personalised
         PageRank's walks.
     restart : float
         The chance, in [0, 1], that a walk goes back to its seed before a step and takes its edge
-        from there. Where there is no edge, a walk with restarts goes back too, unless it is there.
+        from there. A walk with restarts also goes back if there is no edge, unless it is at its
+        seed.
     p, q : float
-        node2vec's return and in-out parameters, above 0. Having come from t to v, an edge to x has
-        its weight times 1/p where x is t, 1 where an edge leads from x to t, and 1/q else. Rows are
-        searched in the order of ids then, so walks with p = q = 1 are those without.
+        node2vec's return and in-out parameters, above 0. For a walk that came from t to v, an edge
+        to x has its weight times 1/p if x is t, 1 if an edge leads from x to t, and 1/q else. Rows
+        are then searched in the order of ids; walks with p = q = 1 are equal to walks without p and
+        q.
     num_roots : int, optional
         Frontier sampling, 1 to 4096: a walk is at so many nodes at once, and ``sample`` takes the
         roots of one walk after another. A step takes one of all edges that leave the walk's
@@ -79,19 +82,19 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     edge_types : str, optional
         With integers in ``metapath``, the name of the edge array that has the types, from 0 on.
     direction : str
-        ``"out"``: along the edges. ``"in"``: against them, as sampling of neighbours goes.
+        ``"out"``: along the edges. ``"in"``: against them, as neighbor sampling goes.
     walks_per_seed : int
-        How many walks begin at each seed.
+        The number of walks that begin at each seed.
     count_jumps : bool
-        Going back to the seed is a step of its own, whose edge id is -1.
+        Going back to the seed is a separate step, whose edge id is -1.
     edge_ids : bool
-        Make ``Walks.edge_ids`` at once. Without, they are made when they are first asked for; along
-        edge types there are none.
+        Compute ``Walks.edge_ids`` at once. By default they are computed when they are first read;
+        walks along edge types have none then.
     mode_options : mapping, optional
         Options that change the speed, and never the walks. ``layout``: on a GPU ``"packed"`` keeps
         16 bytes per edge with the graph (32 with ``prob``), and a step is one read; ``"csr"`` keeps
         4 bytes per node; ``"auto"`` takes the former if half of the free memory has room for it. On
-        the CPU ``"packed"`` keeps 16 bytes per edge, made by the first call, for walks without
+        the CPU ``"packed"`` keeps 16 bytes per edge, built by the first call, for walks without
         ``prob``, stops, restarts, metapath, ``p`` and ``q``; ``"auto"``, and all other walks, are
         ``"csr"``. ``execution``: on a GPU ``"sample"`` gives each walk a thread; ``"transit"``
         groups walks, step by step, by their nodes, and needs a ``layout`` other than ``"packed"``
@@ -102,9 +105,9 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
 
     Notes
     -----
-    A walk along out-edges needs the graph by its out-edges, which is made at the first use, on all
-    cores, and kept with the graph (docs/guide/walks.md). With ``p`` and ``q`` edges are proposed by
-    weight and accepted with a chance, for up to 64 tries; what is open then is drawn exactly.
+    A walk along out-edges needs the graph by its out-edges, which is built at the first use, on all
+    cores, and stored with the graph (docs/guide/walks.md). With ``p`` and ``q`` edges are proposed
+    by weight and accepted with a chance, for up to 64 tries; what is open then is drawn exactly.
     Sources: DeepWalk (Perozzi et al., 2014), node2vec (Grover and Leskovec, 2016, section 3.2);
     executions by sample and by transit are NextDoor's (Jangda et al., 2021, section 5).
     docs/concepts/randomness.md has the rules.
@@ -234,7 +237,15 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        exclude
+            Not supported: NotImplementedError unless it is None.
+        """
         if exclude is not None:
             raise NotImplementedError(
                 f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "

@@ -88,9 +88,8 @@ class Walks(EngineResult[ArrayT]):
     def edge_ids(self) -> ArrayT:
         """The original id of the edge of each step: shape [walks, length].
 
-        -1 after the end of a walk, and where it went back to its root. Unless the sampler was made
-        with ``edge_ids=True`` the walks are made once more for them when they are first asked for,
-        by the same random numbers.
+        It is -1 after the end of a walk, and where the walk went back to its root. Unless the
+        sampler has ``edge_ids=True`` the first read walks once more, by the same random numbers.
         """
         return self._by_walk(self.per_step_edges())
 
@@ -171,8 +170,10 @@ class Walks(EngineResult[ArrayT]):
         return walks
 
     def arrow(self) -> Any:
-        """Returns a ``pyarrow.Table``: a row for each walk, whose ``nodes`` (and ``edge_ids`` and
-        ``slots``, where the sampler made them) are lists without padding. They are copied.
+        """Returns a ``pyarrow.Table`` with a row for each walk, copied.
+
+        ``nodes`` (and ``edge_ids`` and ``slots``, if the sampler returns them) are lists without
+        padding.
 
         TypeError for walks on a device, which ``cpu()`` copies; ImportError without pyarrow.
         """

@@ -143,7 +143,7 @@ class Visits(HasFeatures):
     def output_nodes(self) -> Any:
         """The seeds, in the order of the rows, with duplicates; several types one after another.
 
-        In NumPy and ``pygsampler.Array`` of the dtype they were given in.
+        In NumPy and ``pygsampler.Array`` they have the dtype of the seeds.
         """
         return _value({node_type: self._ids(ids) for node_type, ids in self._seeds.items()})
 
@@ -215,13 +215,13 @@ class Visits(HasFeatures):
         Parameters
         ----------
         x : tensor or mapping of node types to tensors
-            A row for each of ``input_nodes``. Gradients go to it. Of a mapping the types that it
+            A row for each of ``input_nodes``. Gradients go to it. From a mapping the types that it
             has are taken.
 
         Returns
         -------
         tensor or mapping of node types to tensors
-            As ``nodes``; 0 behind the last.
+            The shape of ``nodes``; 0 behind the last neighbor.
 
         Raises
         ------

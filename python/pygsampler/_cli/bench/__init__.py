@@ -1,5 +1,5 @@
-"""Samplers side by side on one graph: checked first, then timed in turns.
+"""Compares samplers on one graph: they are checked first, then timed in turns.
 
-What the command ``bench`` runs on a user's graph, and what the repository's ``benchmarks`` run on
-theirs. NumPy is needed; torch, DGL and PyG where they take part.
+The command ``bench`` runs it on a user's graph, and the repository's ``benchmarks`` on their
+graphs. It needs NumPy, and torch, DGL and PyG if these take part.
 """

@@ -32,7 +32,8 @@ class CheckError(Exception):
 class CheckedBlock:
     """A hop as int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`.
 
-    Of trees, node v of the tree of seed t is `t * num_nodes + v`, and edge e `t * num_edges + e`.
+    With disjoint subgraphs, node v of the subgraph of seed t is `t * num_nodes + v`, and edge e is
+    `t * num_edges + e`.
     """
 
     dst: Int64s

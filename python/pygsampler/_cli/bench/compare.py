@@ -40,7 +40,7 @@ class Setting:
 
     @classmethod
     def parse(cls, text: str) -> Setting:
-        """From ``1024x10,10`` or ``1024x(10,10)``; ValueError otherwise."""
+        """Parses ``1024x10,10`` or ``1024x(10,10)``; raises ValueError for other texts."""
         found = re.fullmatch(r"([1-9]\d*)x\(?(-?\d+(?:,-?\d+)*)\)?", text.replace(" ", ""))
         if not found:
             raise ValueError(f"setting: expected a form like 1024x10,10, got {text!r}")

@@ -21,7 +21,7 @@ class Session(Protocol):
     """A sampler bound to a graph and fanouts (outermost hop first)."""
 
     def run(self, batches: Sequence[Int64s], epoch: int) -> Iterator[Any]:
-        """Yields one sampled batch, in the contender's own form, for each array of seeds."""
+        """Yields one sampled batch, in the contender's own format, for each array of seeds."""
 
     def edges(self, batch: Any) -> list[int]:
         """Number of edges of each block, outermost hop first. Cheap: it is called in the clock."""
@@ -51,7 +51,7 @@ class Contender(Protocol):
     def frontier(self) -> str: ...
 
     def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
-        """A new session; it may be kept for many runs."""
+        """Returns a new session, which can be used for many runs."""
 
 
 class _Ours:

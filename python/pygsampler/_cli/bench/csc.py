@@ -12,7 +12,7 @@ Ids = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CscGraph:
-    """A graph in memory: row v of (indptr int64 [V+1], indices [E]) lists v's in-neighbours."""
+    """A graph in memory: row v of (indptr int64 [V+1], indices [E]) lists v's in-neighbors."""
 
     name: str
     indptr: npt.NDArray[np.int64]

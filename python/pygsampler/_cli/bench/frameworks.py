@@ -69,7 +69,7 @@ class DglSampler:
 
 
 class DglAdapter:
-    """Our sampler behind DGL's interface; the DGL blocks are made inside the clock."""
+    """Our sampler behind DGL's interface; the clock includes the construction of DGL blocks."""
 
     name = "adapter"
     label = "pygsampler.dgl.PGSampler"

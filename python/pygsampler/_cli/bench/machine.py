@@ -52,19 +52,19 @@ def huge_page_share() -> float | None:
 
 
 class OtherLoad:
-    """Share of this machine's cores that others took since the last look.
+    """The share of this machine's cores that other processes used since the last look.
 
     DGL's threads spin at barriers: one other busy process makes it ten times slower and us twice,
-    so a ratio measured beside one flatters us.
+    so a ratio measured on a busy machine flatters us.
     """
 
     def __init__(self) -> None:
         self._last = self._read()
 
     def share(self) -> float:
-        """0 on an idle machine, 1 when others kept every core busy.
+        """The share, 0 on an idle machine, 1 when other processes used every core.
 
-        0 also where it can't be read: outside Linux, and for less than 0.1 s, since the system
+        It is also 0 if it cannot be read: outside Linux, and for less than 0.1 s, since the system
         counts in steps of 10 ms.
         """
         before, self._last = self._last, self._read()

@@ -58,15 +58,16 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Time sampling of a graph file, or of the data set "debian", beside what else is installed.
+    """Time sampling of a graph file, or of the data set "debian", and compare with other samplers.
 
-    Every sampler is checked edge by edge before the clock starts, and counted under it; one that
-    loses edges ends the run with exit code 1. All read the same arrays and take turns on the same
-    seeds. DGL's NeighborSampler takes part where DGL is installed, PyG's where pyg-lib is; since a
-    hop of PyG's expands new nodes alone, ours is compared with it in that mode. Kumo Engine takes
-    part where kumo-engine is installed: it samples a tree for each seed, and of tables, so the
-    graph's edges are a table for it, in a temporary folder, and ours is compared with it on that
-    table, too. With --device cuda the GPU takes part beside the CPU and DGL.
+    Every sampler is checked edge by edge before the clock starts, and its edges are counted while
+    it runs; a sampler that loses edges ends the run with exit code 1. All read the same arrays and
+    take turns on the same seeds. DGL's NeighborSampler takes part if DGL is installed, PyG's if
+    pyg-lib is; since a hop of PyG expands only new nodes, our sampler is compared with it in that
+    mode. Kumo Engine takes part if kumo-engine is installed: it samples a separate subgraph for
+    each seed, from tables, so the graph's edges are a table in a temporary folder, and our sampler
+    is compared with it on that table, too. With --device cuda the GPU takes part in addition to the
+    CPU and DGL.
     """
     from pygsampler._cli import output
     from pygsampler._cli.atomic_file import atomic_write
@@ -123,10 +124,11 @@ def _arrays(name: str, graph: Graph) -> CscGraph:
 
 
 def _contenders(device: str, against: Sequence[str] = ()) -> tuple[list[list[Any]], list[str]]:
-    """Who is compared with whom, the baseline first; and what to know of who is missing.
+    """Returns the samplers to compare, the baseline first, and notes about missing ones.
 
-    Of peers those of `against` take part, each of which must be installed, or by default all that
-    are. Without DGL ours are compared with each other, unless other peers alone were named.
+    The peers in `against` take part, each of which must be installed, or by default all installed
+    peers. Without DGL our samplers are compared with each other, unless only other peers were
+    named.
     """
     from pygsampler._cli.bench.contenders import Loader, OneBatch
     from pygsampler._cli.group import CommandError

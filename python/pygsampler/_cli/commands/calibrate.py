@@ -42,9 +42,9 @@ _WORK = {
 def command(device: str, as_json: bool) -> None:
     """Measure what the work of programs takes on this machine, in some seconds.
 
-    The costs are kept in the folder of what was compiled, where later processes find them: passes
-    choose by those of the CPU which values are stored, batches by those of their device how edges
-    are found, and explain tells times by them. No batch changes.
+    The costs are stored in the folder of compiled kernels, where later processes find them. By the
+    costs of the CPU compiler passes choose the values to store, by the costs of their device
+    batches choose the way to find edges, and explain computes times from them. No batch changes.
     """
     from pygsampler._arrays import devices
     from pygsampler._cli import output

@@ -120,11 +120,11 @@ def command(
     IN is a list of edges (SNAP's text, CSV, TSV, Parquet, Arrow IPC, MatrixMarket; text may be
     compressed with gzip), a sparse matrix of SciPy (npz), "debian", the data set that comes with
     the package, or the name of one of OGB's, such as "ogbn-arxiv". Several IN, a folder of files
-    and a pattern in quotes are one list; with --types each IN may be the edges of another type,
-    and with --relation, --src-type and --dst-type columns name the types. Columns beside the two
-    ends of an edge, such as weights, are skipped but for those of --edge-data. OUT is there as a
-    whole or not at all: an error or Ctrl-C leaves what was there before. It replaces a graph file
-    of that name, and no other file.
+    and a pattern in quotes are one list; with --types each IN may be the edges of another type, and
+    with --relation, --src-type and --dst-type columns name the types. Columns other than the two
+    ends of an edge, such as weights, are skipped but for those of --edge-data. OUT is written as a
+    whole or not at all: an error or Ctrl-C leaves the old file. It replaces a graph file of that
+    name, and no other file.
     """
     from pygsampler._cli import output
     from pygsampler._cli.progress import Progress
@@ -311,7 +311,7 @@ def _by_options(text: str) -> str:
 
 
 def _check_target(target: Path, sources: tuple[str, ...]) -> None:
-    """Here, and not by ``convert`` alone: graphs of data sets are saved without it."""
+    """Checks the target also for graphs of data sets, which are saved without ``convert``."""
     from pygsampler.datasets._read_options import require_file, require_target
     from pygsampler.datasets._sources import files_of
 

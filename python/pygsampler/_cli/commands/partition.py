@@ -54,11 +54,11 @@ def command(
 ) -> None:
     """Write a graph file in parts of contiguous nodes with about as many edges each.
 
-    FILE is what convert or Graph.save wrote, or "debian". FOLDER has a graph file for each
-    part, and partition.json; pygsampler.distributed.open gives each process of torchrun its part.
-    Nodes keep their ids, unless --reorder numbers them anew: the array node_ids says what they
-    were. Arrays of nodes and of edges go along; those that convert has put beside the graph do
-    where --node-data names them.
+    FILE is what convert or Graph.save wrote, or "debian". FOLDER has a graph file for each part,
+    and partition.json; pygsampler.distributed.open gives each process of torchrun its part. Nodes
+    keep their ids, unless --reorder numbers them anew: the array node_ids has the old ids. Arrays
+    of nodes and of edges are written too; further arrays of convert are written if --node-data
+    names them.
     """
     from pygsampler._cli import output
     from pygsampler._cli.progress import Progress
@@ -135,7 +135,7 @@ def _types(
     as_json: bool,
     start: float,
 ) -> None:
-    """The same of a graph with types."""
+    """Partitions a heterogeneous graph, with the same options."""
     from pygsampler._cli import output
     from pygsampler._cli.progress import Progress
     from pygsampler._graph.schema import relation_name
@@ -164,7 +164,7 @@ def _types(
 
 
 def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
-    """The graph with arrays that stand beside it as arrays of its nodes."""
+    """Returns the graph with further arrays of its file as arrays of its nodes."""
     for name in names:
         if name not in graph.file_arrays:
             known = ", ".join(sorted(graph.file_arrays)) or "none"

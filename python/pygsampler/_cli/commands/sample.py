@@ -113,12 +113,12 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Sample the neighbourhoods of seeds of a graph file, in batches, and write their edges.
+    """Sample the neighborhoods of seeds of a graph file, in batches, and write their edges.
 
-    FILE is what convert wrote, or "debian"; of a graph with types --node-type is the type of the
-    seeds. OUT has a row for each sampled edge: batch, hop (0 at the seeds), src, dst and edge_id,
-    all of them original ids or names, and the types. It is written as batches come, and is there as
-    a whole or not at all. Batches are those of PGSampler with the same seed and epoch.
+    FILE is an output of convert, or "debian"; for a heterogeneous graph --node-type is the type of
+    the seeds. OUT has a row for each sampled edge: batch, hop (0 at the seeds), src, dst and
+    edge_id, all of them original ids or names, and the types. It is written batch by batch, as a
+    whole or not at all. Batches are equal to batches of PGSampler with the same seed and epoch.
     """
     from pygsampler._cli import output
     from pygsampler._cli.edge_table import ARROW, PARQUET, edge_table

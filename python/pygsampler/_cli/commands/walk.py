@@ -31,7 +31,7 @@ def _type_numbers(value: str | None) -> list[int] | None:
 def _walks_of_types(
     graph: Any, metapath: str | None, walked: dict[str, Any], edge_ids: bool
 ) -> Any:
-    """The sampler of a graph with types."""
+    """Returns the sampler of walks in a heterogeneous graph."""
     from pygsampler.walks.metapath_walk import MetaPathWalk
 
     context = click.get_current_context()
@@ -154,11 +154,11 @@ def command(
 ) -> None:
     """Walk at random from seeds of a graph file, and write the walks.
 
-    FILE is what convert wrote, or "debian". A row of OUT is a walk, in original ids: a list without
-    padding in Parquet and Arrow, numbers with blanks between them in a line of text, and in NumPy's
-    formats a row that -1 fills up. It is written as batches come, and is there as a whole or not at
-    all. Walks are those of RandomWalk with the same seed and epoch; of a graph with types, whose
-    --metapath has relations, those of MetaPathWalk.
+    FILE is an output of convert, or "debian". A row of OUT is a walk, in original ids: a list
+    without padding in Parquet and Arrow, numbers with blanks between them in a line of text, and in
+    NumPy's formats a row that -1 fills up. It is written batch by batch, as a whole or not at all.
+    Walks are equal to walks of RandomWalk with the same seed and epoch, or for a heterogeneous
+    graph, whose --metapath has relations, of MetaPathWalk.
     """
     from pygsampler._cli import output, walk_files
     from pygsampler._cli.labels import Labels

@@ -33,7 +33,7 @@ _WITH_EXTENSION: tuple[Callable[[], Section], ...] = (cuda, compiler, self_test)
 
 
 def examine() -> Report:
-    """Everything that there is to say of this installation; it takes a second or two."""
+    """Returns a full report of this installation; it takes a second or two."""
     sections = [_of(part) for part in _ALWAYS]
     if not any(section.problems for section in sections):
         sections += [_of(part) for part in _WITH_EXTENSION]

@@ -1,4 +1,4 @@
-"""The part of a report on what compiles kernels at run time: NVRTC, and where its code is kept."""
+"""The part of a report on NVRTC, which compiles kernels at run time, and the folder of its code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KERNELS = ("", "embedded", "compile")
 
 
 def compiler() -> Section:
-    """No NVRTC is no problem where nobody asks for it: the build has the kernels."""
+    """A missing NVRTC is a problem only if it is needed: the build has the kernels."""
     facts: dict[str, Any] = json.loads(library.call("CompilerReport"))
     source = os.environ.get("PYGSAMPLER_KERNELS", "")
     facts["kernels"] = source or "embedded"

@@ -36,6 +36,6 @@ _BY_CODE = {
 
 
 def remedy(error: object) -> str:
-    """For an error whose text is the driver layer's, ``gpu: call: NAME (code): text``."""
+    """Returns the remedy of an error of the driver layer, ``gpu: call: NAME (code): text``."""
     found = re.search(r"gpu: \w+: \w+ \((\d+)\)", str(error))
     return _BY_CODE.get(int(found[1]) if found else 0, REPORT)

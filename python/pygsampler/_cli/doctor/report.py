@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
-    """Something that should work and does not, and what the user can do about it."""
+    """A feature that should work and does not, and the way out for the user."""
 
     what: str
     remedy: str
@@ -59,7 +59,7 @@ class Report:
         }
 
     def text(self) -> str:
-        """Some dozen lines that end with the problems, or with the word that there are none."""
+        """The report in some dozen lines, with the problems, or their absence, at the end."""
         lines = []
         width = max((len(label) for part in self.sections for label, _ in part.lines), default=0)
         for section in self.sections:

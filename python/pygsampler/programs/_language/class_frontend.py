@@ -1,6 +1,7 @@
-"""Classes as programs: NextDoor's form (Jangda et al., 2021) and GNNSampler's (Liu et al., 2021).
+"""Classes as programs, in the style of NextDoor or of GNNSampler.
 
-A class becomes the function that a user would have written, so both make the same plan.
+Sources: NextDoor (Jangda et al., 2021), GNNSampler (Liu et al., 2021). A class becomes the function
+that a user would have written, so both result in the same plan.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ _OUTPUTS = ("blocks", "steps")
 
 
 def function_of_class(form: type) -> Callable[..., Any]:
-    """The function of a class in one of the forms: it takes A, seeds, and what the class takes.
+    """Returns the function of a class in either style, with A, seeds and the class's arguments.
 
     Raises
     ------
     TypeError
-        For a class in neither form, and for methods that are missing or take something else; with
+        For a class in neither style, and for methods that are missing or have other arguments; with
         the line of the class or method.
     """
     given = list(inspect.signature(form).parameters.values())

@@ -28,7 +28,15 @@ _LEFT = {
 
 
 class Expr:
-    """A value of a batch that is to come."""
+    """A value of a batch that is to come.
+
+    Parameters
+    ----------
+    trace : ProgramTrace
+        The trace that records the operators.
+    node : int
+        The place of the value in the trace.
+    """
 
     __slots__ = ("_node", "_trace")
 

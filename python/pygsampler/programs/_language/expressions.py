@@ -1,8 +1,8 @@
-"""Stand-ins that a program's function computes with, and that note what is done with them.
+"""Stand-ins that a program's function computes with, and that record the operators.
 
-They stand together since each makes the others: a matrix makes vectors, those choose vertices, and
-these slice matrices. The operators and their names are those of gSampler (Gong et al., SOSP 2023),
-Table 4, and what docs/algorithms/operators.md has beside them.
+They are in one module since each creates the others: a matrix returns vectors, vectors choose
+nodes, and nodes slice matrices. The operators and their names are those of gSampler (Gong et al.,
+SOSP 2023), Table 4, and the further ones of docs/algorithms/operators.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,15 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 
 
 class NodeList(Expr):
-    """A list of vertices of the graph, in an order."""
+    """A list of nodes of the graph, in an order.
+
+    Parameters
+    ----------
+    trace, node
+        The arguments of ``Expr``.
+    kind : str, optional
+        The node type, in a heterogeneous graph.
+    """
 
     __slots__ = ("_kind",)
     _what = "a list of vertices"
@@ -65,20 +73,20 @@ class NodeList(Expr):
         self._refuse("& of", "expected V[mask], which chooses vertices")
 
     def __or__(self, other: NodeList) -> NodeList:
-        """The vertices of both, distinct, in the order of their first occurrence."""
+        """The nodes of both, distinct, in the order of their first occurrence."""
         return self._with("union", other)
 
     def concat(self, other: NodeList) -> NodeList:
-        """The vertices of both, one behind the other."""
+        """The nodes of this list, followed by the nodes of ``other``."""
         return self._with("concat", other)
 
     def unique(self) -> NodeList:
-        """Distinct vertices, in the order of their first occurrence."""
+        """Distinct nodes, in the order of their first occurrence."""
         made: NodeList = self._make(NodeList, "unique")
         return made
 
     def __getitem__(self, mask: Vector | str) -> NodeList:
-        """The vertices whose value in a vector along this list is not 0, or those of a type."""
+        """The nodes whose value in a vector along this list is not 0, or the nodes of a type."""
         if isinstance(mask, str):
             trace = self._trace
             place = trace.kind(trace.named(mask, "a type of vertices"))
@@ -91,7 +99,7 @@ class NodeList(Expr):
         return made
 
     def isin(self, other: NodeList) -> Vector:
-        """Along this list: 1 for the vertices that stand in the other, else 0."""
+        """A vector along this list: 1 for the nodes that are in ``other``, else 0."""
         made: Vector = self._make(Vector, "isin", self._other_list(other))
         return made
 
@@ -152,7 +160,7 @@ class Arithmetic(Expr):
         return along
 
     def _beside(self, op: str, other: Any, axis: int | None) -> Any:
-        """A method's map: a vector beside a matrix stands along its columns unless told."""
+        """Applies a method's operator; a vector runs along the columns of a matrix by default."""
         other = _as_value(other) if isinstance(other, Input) and len(other.shape) == 1 else other
         if axis is None and self._rank == 2 and isinstance(other, Vector):
             axis = 0
@@ -265,34 +273,34 @@ class Arithmetic(Expr):
         return self._alone("relu")
 
     def add(self, other: Any, axis: int | None = None) -> Any:
-        """The sum; ``axis`` says along what a vector stands to a matrix: 0 columns, 1 rows.
+        """The sum with ``other``; ``axis`` is the direction of a vector with a matrix.
 
-        0 unless it is given.
+        It is 0, the default, for a vector along columns, and 1 for a vector along rows.
         """
         return self._beside("add", other, axis)
 
     def sub(self, other: Any, axis: int | None = None) -> Any:
-        """The difference: see ``add``."""
+        """The difference to ``other``, with ``axis`` as in ``add``."""
         return self._beside("sub", other, axis)
 
     def mul(self, other: Any, axis: int | None = None) -> Any:
-        """The product: see ``add``."""
+        """The product with ``other``, with ``axis`` as in ``add``."""
         return self._beside("mul", other, axis)
 
     def div(self, other: Any, axis: int | None = None) -> Any:
-        """The quotient: see ``add``."""
+        """The quotient by ``other``, with ``axis`` as in ``add``."""
         return self._beside("div", other, axis)
 
     def pow(self, other: Any, axis: int | None = None) -> Any:
-        """The power: see ``add``."""
+        """The power with the exponent ``other``, with ``axis`` as in ``add``."""
         return self._beside("pow", other, axis)
 
     def minimum(self, other: Any, axis: int | None = None) -> Any:
-        """The smaller: see ``add``."""
+        """The smaller of this and ``other``, with ``axis`` as in ``add``."""
         return self._beside("min", other, axis)
 
     def maximum(self, other: Any, axis: int | None = None) -> Any:
-        """The larger: see ``add``."""
+        """The larger of this and ``other``, with ``axis`` as in ``add``."""
         return self._beside("max", other, axis)
 
     def select(self, a: Any, b: Any) -> Any:
@@ -309,7 +317,7 @@ class Scalar(Arithmetic):
 
 
 class Vector(Arithmetic):
-    """A value for each vertex of a list, or for each vertex of the graph."""
+    """A value for each node of a list, or for each node of the graph."""
 
     __slots__ = ()
     _what = "a vector"
@@ -318,7 +326,8 @@ class Vector(Arithmetic):
     def __getitem__(self, vertices: NodeList) -> Vector:
         """The values of a vector of all nodes, along the list ``vertices``.
 
-        Of one along the rows of a matrix: those of the rows of a matrix that was chosen from it.
+        For a vector along the rows of a matrix: the values of the rows of a matrix that was chosen
+        from it.
         """
         if not isinstance(vertices, NodeList):
             self._refuse(f"{describe(vertices)} as an index of", "expected a list of vertices")
@@ -330,19 +339,19 @@ class Vector(Arithmetic):
         return self._total("sum", axis)
 
     def mean(self, axis: None = None) -> Scalar:
-        """The mean: see ``sum``; 0 of no elements."""
+        """The mean, with ``axis`` as in ``sum``; 0 without elements."""
         return self._total("mean", axis)
 
     def max(self, axis: None = None) -> Scalar:
-        """The largest element: see ``sum``; 0 of none."""
+        """The largest element, with ``axis`` as in ``sum``; 0 without elements."""
         return self._total("largest", axis)
 
     def min(self, axis: None = None) -> Scalar:
-        """The smallest element: see ``sum``; 0 of none."""
+        """The smallest element, with ``axis`` as in ``sum``; 0 without elements."""
         return self._total("smallest", axis)
 
     def count(self, axis: None = None) -> Scalar:
-        """The number of elements."""
+        """The number of elements, with ``axis`` as in ``sum``."""
         return self._total("count", axis)
 
     def cap(self, K: int) -> Vector:
@@ -364,7 +373,7 @@ class Vector(Arithmetic):
         return other.mul(self, axis=1).sum(axis=0)
 
     def draw(self, K: int, replace: bool = False) -> NodeList:
-        """K vertices of the list that this runs along, or of the graph, by its values."""
+        """Draws ``K`` nodes by the values of this vector; distinct unless ``replace``."""
         trace = self._trace
         made: NodeList = self._make(
             NodeList,
@@ -383,13 +392,22 @@ class Vector(Arithmetic):
 
 
 class Input:
-    """A tensor that the sampler was made with, whose content may change between batches.
+    """A tensor argument of the sampler, whose content may change between batches.
 
-    ``X @ W`` takes it for the weights W, of shape (d, h) or (d,), and ``W[i]`` is an element of one
-    of shape (d,). Elsewhere it has a value, shape (num_nodes,), or a row, shape (num_nodes, d), for
-    each node of the graph, and is a vector or dense rows of all nodes: ``C.add(V)``, ``C @ X``,
-    ``X[seeds]``, ``X @ W``. ``C * D`` of one of shape (num_nodes, num_nodes) takes D[u, v] at the
-    edge from u to v.
+    ``X @ W`` takes it for the weights W, of shape (d, h) or (d,), and ``W[i]`` is an element of W
+    of shape (d,). Other operators need a value, shape (num_nodes,), or a row, shape (num_nodes, d),
+    for each node of the graph: the input is a vector or dense rows of all nodes in ``C.add(V)``,
+    ``C @ X``, ``X[seeds]``, ``X @ W``. ``C * D`` with D of shape (num_nodes, num_nodes) takes D[u,
+    v] at the edge from u to v.
+
+    Parameters
+    ----------
+    trace : ProgramTrace
+        The trace that records the operators.
+    name : str
+        The name of the argument.
+    content : InputContent
+        The tensor, or an object that has it.
     """
 
     __slots__ = ("_name", "_shape", "_trace")
@@ -436,7 +454,7 @@ class Input:
 
     @property
     def T(self) -> Transposed:
-        """For ``P @ Q.T``."""
+        """The transposed rows, for ``P @ Q.T``."""
         return Transposed(self._dense_rows("T"))
 
     def __matmul__(self, other: Any) -> Any:
@@ -525,7 +543,7 @@ for _name, _sign in ONE.items():
 
 
 class DenseRows(Expr):
-    """A row of float32 numbers for each vertex of a list, or of the graph."""
+    """A row of float32 numbers for each node of a list, or of the graph."""
 
     __slots__ = ()
     _what = "dense rows"
@@ -545,7 +563,7 @@ class DenseRows(Expr):
 
     @property
     def T(self) -> Transposed:
-        """For ``P @ Q.T``."""
+        """The transposed rows, for ``P @ Q.T``."""
         return Transposed(self)
 
     def __matmul__(self, other: Any) -> Any:
@@ -584,9 +602,9 @@ class Transposed:
         return self._of
 
     def __matmul__(self, other: Any) -> Any:
-        """``C.T @ D``: for each column of C the sum of its edges' values times what D has for rows.
+        """``C.T @ D``: for each column of C the sum of its edges' values times D at their rows.
 
-        D is a vector or dense rows, along C's rows or of all vertices.
+        D is a vector or dense rows, along C's rows or of all nodes.
         """
         of = self._of
         if isinstance(of, DenseRows):
@@ -658,7 +676,7 @@ class Matrix(Arithmetic):
     def __getitem__(self, key: Any) -> Matrix:
         """``C[:, S]``: S for columns; ``C[R, :]``: the edges from R; ``C[R, S]``: both.
 
-        S's distinct vertices are the columns, by first occurrence, without edges where C has no
+        The distinct nodes of S are the columns, by first occurrence, without edges where C has no
         such column. ``C[R, :]`` is ``C.where(C.spread(C.row().isin(R), axis=1))``.
         """
         if not isinstance(key, tuple) or len(key) != 2:
@@ -681,14 +699,14 @@ class Matrix(Arithmetic):
 
     @property
     def T(self) -> Transposed:
-        """For ``C.T @ D``: sums of edges' values times D for each column."""
+        """The transposed matrix, for ``C.T @ D``: sums of edges' values times D for each column."""
         return Transposed(self)
 
     def __matmul__(self, other: Any) -> Any:
-        """``C @ D``: for each row of C the sum of its edges' values times what D has for columns.
+        """``C @ D``: for each row of C the sum of its edges' values times D at their columns.
 
-        D is a vector, or dense rows, along C's columns or of all vertices; the result is one along
-        C's rows.
+        D is a vector, or dense rows, along C's columns or of all nodes; the result runs along C's
+        rows.
         """
         other = _as_value(other)
         if isinstance(other, DenseRows):
@@ -711,7 +729,7 @@ class Matrix(Arithmetic):
         return made
 
     def column(self) -> NodeList:
-        """Its columns."""
+        """The columns, a list of nodes."""
         made: NodeList = self._make(NodeList, "column")
         return made
 
@@ -726,9 +744,10 @@ class Matrix(Arithmetic):
         return made
 
     def random(self, *, batches: int = 1) -> Matrix:
-        """Edges with a uniform number in (0, 1) each, which is the edge's own.
+        """Edges with a uniform number in (0, 1) each; ``batches`` is the period of their change.
 
-        With ``batches`` they change gradually from a batch to the next, as those of vertices do.
+        A number belongs to the edge. With ``batches`` the numbers change gradually from a batch to
+        the next, like the numbers of nodes.
         """
         made: Matrix = self._make(Matrix, "random", **random_node_fields(self, batches))
         return made
@@ -758,7 +777,7 @@ class Matrix(Arithmetic):
     def dot(self, P: DenseRows, Q: DenseRows) -> Matrix:
         """Edges with the product of their row's row of P and their column's row of Q.
 
-        P and Q are dense rows of all vertices, or P along the rows and Q along the columns.
+        P and Q are dense rows of all nodes, or P along the rows and Q along the columns.
         """
         P, Q = _as_value(P), _as_value(Q)
         for given, name in ((P, "P"), (Q, "Q")):
@@ -768,7 +787,10 @@ class Matrix(Arithmetic):
         return made
 
     def compact(self, axis: int = 1) -> Matrix:
-        """Without its empty rows, which it has none of: itself. Columns stay."""
+        """This matrix without its empty rows, for ``axis`` 1; a matrix has none, so it is itself.
+
+        Columns stay.
+        """
         if self._along("compact", axis) == 0:
             self._refuse(
                 "compact: axis=0 of",
@@ -782,7 +804,7 @@ class Matrix(Arithmetic):
         return made
 
     def merge(self, other: Matrix) -> Matrix:
-        """In each column these edges and then the other's, whose columns are the same."""
+        """The edges of this matrix, then those of ``other``, in each of their common columns."""
         made: Matrix = self._make(Matrix, "merge", self._matrix(other, "merge"))
         return made
 
@@ -795,7 +817,10 @@ class Matrix(Arithmetic):
     def individual_sample(
         self, K: int, probs: Matrix | None = None, replace: bool = False
     ) -> Matrix:
-        """K edges of each column, uniformly or by ``probs``, a matrix of the same edges."""
+        """``K`` edges of each column, uniformly or by ``probs``; distinct unless ``replace``.
+
+        ``probs`` is a matrix of the same edges.
+        """
         by = [] if probs is None else [self._matrix(probs, "individual_sample: probs")]
         k = constant_count(self, "individual_sample", K)
         again = constant_flag(self, "individual_sample", replace)
@@ -807,7 +832,10 @@ class Matrix(Arithmetic):
     def collective_sample(
         self, K: int, node_probs: Vector | None = None, replace: bool = False
     ) -> Matrix:
-        """The edges of K rows, drawn by ``node_probs``, a vector along rows, or by their edges."""
+        """The edges of ``K`` rows, drawn by ``node_probs``; distinct rows unless ``replace``.
+
+        ``node_probs`` is a vector along rows; by default a row is drawn by its edges.
+        """
         by = []
         node_probs = _as_value(node_probs)
         if node_probs is not None:
@@ -828,8 +856,8 @@ class Matrix(Arithmetic):
     def race(self) -> Vector:
         """The random number of each node by which ``collective_sample`` without ``replace`` chose.
 
-        They are in (0, 1), of all nodes. Of a row's number r and its p the key is -log(r) / p,
-        and the K smallest were chosen.
+        They are in (0, 1), of all nodes. A row with the number r and the probability p has the key
+        -log(r) / p, and the K smallest keys were chosen.
         """
         site = self._trace.races.get(self._node)
         if site is None:
@@ -864,7 +892,7 @@ class Matrix(Arithmetic):
         return made
 
     def labor(self, K: int, q: Matrix | None = None) -> Vector:
-        """For each column the factor c of LABOR's chances min(1, c q) of K edges, q these values.
+        """The factor c of LABOR's chances min(1, c q) of K edges per column; q is this matrix.
 
         By it a mean by these values has the variance of one over K edges drawn uniformly and
         without replacement; q may be other values of the same edges.
@@ -885,22 +913,22 @@ class Matrix(Arithmetic):
         return self._reduced("sum", axis)
 
     def mean(self, axis: int | None = None) -> Any:
-        """The mean: see ``sum``; 0 of no edges."""
+        """The mean, with ``axis`` as in ``sum``; 0 without edges."""
         if axis is None:
             number_of_edges = self.count()
             return number_of_edges.select(self.sum() / number_of_edges, 0)
         return self._reduced("mean", axis)
 
     def max(self, axis: int | None = None) -> Any:
-        """The largest: see ``sum``; 0 of no edges."""
+        """The largest value, with ``axis`` as in ``sum``; 0 without edges."""
         return self._extreme("largest", -math.inf, axis)
 
     def min(self, axis: int | None = None) -> Any:
-        """The smallest: see ``sum``; 0 of no edges."""
+        """The smallest value, with ``axis`` as in ``sum``; 0 without edges."""
         return self._extreme("smallest", math.inf, axis)
 
     def count(self, axis: int | None = None) -> Any:
-        """The number of edges: see ``sum``."""
+        """The number of edges, with ``axis`` as in ``sum``."""
         if axis is None:
             return self._reduced("count", 0).sum()
         return self._reduced("count", axis)

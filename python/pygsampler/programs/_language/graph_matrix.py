@@ -13,7 +13,15 @@ from pygsampler.programs._language.trace import ProgramTrace
 
 
 class GraphMatrix(Matrix):
-    """The graph as a matrix: A[u, v] is the edge from u to v."""
+    """The graph as a matrix: A[u, v] is the edge from u to v.
+
+    Parameters
+    ----------
+    trace : ProgramTrace
+        The trace that records the operators.
+    weight : str or None
+        The name of the edge array that the values are, or None for ones.
+    """
 
     __slots__ = ("_weight",)
     _what = "the graph's matrix"
@@ -65,7 +73,7 @@ class GraphMatrix(Matrix):
         return Matrix(trace, trace.once("cross", rows._node, columns._node))
 
     def induce(self, vertices: NodeList) -> InducedMatrix:
-        """``A[V, V]``: the edges among distinct vertices."""
+        """``A[vertices, vertices]``: the edges among distinct nodes."""
         if not isinstance(vertices, NodeList):
             raise self._trace.refuse(f"induce: {describe(vertices)}", "expected a list of vertices")
         made = InducedMatrix(self._trace, self[vertices, vertices]._node)
@@ -74,7 +82,7 @@ class GraphMatrix(Matrix):
 
     @property
     def ndata(self) -> GraphArrays:
-        """``A.ndata["x"]``: a vertex array of the graph, as a vector of all vertices."""
+        """``A.ndata["x"]``: a node array of the graph, as a vector of all nodes."""
 
         def get(name: str) -> Vector:
             self._trace.node_names[name] = None
@@ -83,20 +91,20 @@ class GraphMatrix(Matrix):
         return GraphArrays(self._trace, get)
 
     def features(self, name: str) -> DenseRows:
-        """A vertex array of rows of values, as dense rows of all vertices."""
+        """The node array ``name``, of rows of values, as dense rows of all nodes."""
         name = self._trace.named(name, "a vertex array")
         return DenseRows(self._trace, self._trace.add("features", name=name))
 
     def degree(self) -> Vector:
-        """The in-degree of each vertex."""
+        """The in-degree of each node."""
         return Vector(self._trace, self._trace.add("degree"))
 
     def number(self) -> Vector:
-        """The id of each vertex."""
+        """The id of each node."""
         return Vector(self._trace, self._trace.add("number"))
 
     def roots(self, K: int) -> NodeList:
-        """K of all vertices, uniformly and with replacement."""
+        """K of all nodes, uniformly and with replacement."""
         trace, k = self._trace, constant_count(self, "roots", K)
         return NodeList(trace, trace.add("roots", k=k, site=trace.site()))
 
@@ -112,12 +120,13 @@ class GraphMatrix(Matrix):
         return NodeList(trace, trace.add("walk", roots._node, k=k, site=trace.site()))
 
     def random(self, *, batches: int = 1) -> Vector:  # type: ignore[override]
-        """A uniform number in (0, 1) for each vertex, the same wherever it is met.
+        """A uniform number in (0, 1) for each node; ``batches`` is the period of their change.
 
-        With ``batches`` k they change gradually from a batch to the next, from numbers that begin a
-        period of k batches to those that begin the next: batch j of it has Phi(cos(a) Phi^-1(x) +
-        sin(a) Phi^-1(y)), a being j / k of a right angle, x and y these numbers, and Phi the normal
-        distribution.
+        A node has the same number everywhere in a batch. With ``batches`` k the numbers change
+        gradually from a batch to the next, from the first numbers of a period of k batches to the
+        first numbers of the next period: batch j of a period has Phi(cos(a) Phi^-1(x) + sin(a)
+        Phi^-1(y)), where a is j / k of a right angle, x and y are these first numbers, and Phi is
+        the normal distribution.
         """
         made = Vector(self._trace, self._trace.add("random", **random_node_fields(self, batches)))
         self._trace.randoms.add(made._node)
@@ -125,7 +134,7 @@ class GraphMatrix(Matrix):
 
 
 class RelationMatrix(GraphMatrix):
-    """The matrix of a relation of a graph with types; rows and columns are vertices of its ends."""
+    """The matrix of a relation of a heterogeneous graph; rows and columns are nodes of its ends."""
 
     __slots__ = ("_ends", "_place", "_whole")
     _what = "a relation's matrix"
@@ -172,16 +181,16 @@ class RelationMatrix(GraphMatrix):
         return super().degree() if len(self._trace.known) == 1 else self.count(axis=0)
 
     def roots(self, K: int) -> NodeList:
-        """TypeError: they are those of all types."""
+        """Raises TypeError: roots are nodes of all types."""
         self._refuse("roots of", "expected them as seeds, by type")
 
     def walk(self, roots: NodeList, length: int) -> NodeList:
-        """TypeError: ``MetaPathWalk`` walks along relations."""
+        """Raises TypeError: ``MetaPathWalk`` walks along relations."""
         self._refuse("walk of", "expected A[...][:, V].individual_sample(1).row(), or MetaPathWalk")
 
 
 class InducedMatrix(Matrix):
-    """The matrix of a subgraph, which knows its vertices."""
+    """The matrix of a subgraph, with a list of its nodes."""
 
     __slots__ = ("vertices",)
     vertices: NodeList

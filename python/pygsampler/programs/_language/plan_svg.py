@@ -64,7 +64,7 @@ def _boxes(lines: Sequence[str]) -> dict[int, _Box]:
 
 
 def plan_svg(lines: Sequence[str]) -> str:
-    """The SVG of a plan, from its lines with the marks of passes behind them."""
+    """Returns the SVG of a plan, from its lines with the marks of compiler passes behind them."""
     boxes = _boxes(lines)
     levels: dict[int, list[int]] = {}
     for number, box in boxes.items():

@@ -47,8 +47,8 @@ class Explanation(str):
     Attributes
     ----------
     svg : str
-        The plan as it runs, a picture: boxes with dashed edges are made where they are taken,
-        green ones once a graph, and orange ones draw.
+        The plan as it runs, a picture: boxes with dashed edges are computed where they are used,
+        green boxes once per graph, and orange boxes draw.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""``stack``: several values of each edge, or of each vertex of a list."""
+"""``stack``: several values of each edge, or of each node of a list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from pygsampler.programs._language.expressions import Arithmetic, Input
 
 
 class Stack:
-    """Matrices of the same edges, or vectors along the same list: several numbers of each."""
+    """Matrices of the same edges, or vectors along the same list: several numbers of each.
+
+    Parameters
+    ----------
+    parts : list of Matrix or of Vector
+        The values.
+    """
 
     __slots__ = ("_parts",)
 
@@ -36,18 +42,18 @@ class Stack:
 
 
 def stack(parts: Sequence[Arithmetic]) -> Stack:
-    """Several values of each edge, or of each vertex of a list, for ``stack([C, D]) @ W``.
+    """Several values of each edge, or of each node of a list, for ``stack([C, D]) @ W``.
 
     Parameters
     ----------
     parts : sequence of Matrix, or of Vector
-        Of the same edges, or along the same list.
+        Matrices of the same edges, or vectors along the same list.
 
     Returns
     -------
     Stack
-        ``@`` with an input of 1 dimension, what its ``softmax()`` is, or as many numbers gives
-        the sum of the parts times these.
+        ``@`` with an input of 1 dimension, its ``softmax()``, or as many numbers is the sum of the
+        parts times these.
     """
     found = list(parts)
     if not found or not all(isinstance(part, Arithmetic) for part in found):

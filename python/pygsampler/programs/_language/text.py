@@ -86,7 +86,7 @@ def extras(lines: Sequence[str]) -> tuple[str | EdgeValueName, ...]:
 
 
 def arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the edge and of the vertex arrays that lines read."""
+    """Returns the names of the edge and of the node arrays that lines read."""
     return operator_arrays(lines, "data"), operator_arrays(lines, "vertices")
 
 

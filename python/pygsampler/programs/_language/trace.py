@@ -82,9 +82,9 @@ class ProgramTrace:
         return len(self.lines) - 1
 
     def once(self, op: str, *inputs: int, **attributes: Any) -> int:
-        """The node that the same operator made of the same before, or another.
+        """Returns the node of an earlier equal operation, or records a new one.
 
-        Of slices: the edges of two would be the same, and yet not known to be.
+        Slices are recorded once, since two equal slices would not be known to have the same edges.
         """
         key = op, inputs, tuple(attributes.items())
         if key not in self._made:
@@ -99,7 +99,7 @@ class ProgramTrace:
         return list(self.known or self.relations).index(kind)
 
     def kind(self, name: str) -> int:
-        """The place of a type of vertices among the ends of the relations."""
+        """Returns the position of a node type among the ends of the relations."""
         ends = list(dict.fromkeys(end for src, _, dst in self.known for end in (src, dst)))
         if self.known and name not in ends:
             known = ", ".join(map(repr, ends))
@@ -195,10 +195,10 @@ def _place() -> str:
 def check_deterministic(
     trace: ProgramTrace, last: str, again: ProgramTrace, other_last: str
 ) -> None:
-    """TypeError where two runs of a function note different lines, or return something else: it
-    names the first place.
+    """Raises TypeError if two runs of a function record different operators or results.
 
-    Generators and clocks are many, and two runs show all of them, wherever they are asked.
+    The error names the first difference. Two runs reveal every random generator and every clock
+    that the function reads.
     """
     if trace.lines == again.lines and last == other_last:
         return

@@ -15,10 +15,19 @@ __all__ = ["ASGCNScores", "asgcn_trained"]
 
 
 class ASGCNScores(LearnedSampler):
-    """AS-GCN whose scores X w are computed of features; ``asgcn_trained`` makes it.
+    """AS-GCN whose scores X w are computed from features; ``asgcn_trained`` returns it.
 
     The arrays are ``h_source`` and ``h_target``, float64 [num_nodes]; ``LearnedSampler`` says how
-    they come and go, and what a loader does with them.
+    they are updated, and how a loader uses them.
+
+    Parameters
+    ----------
+    program : Program
+        The program that samples by the scores.
+    features : float64, shape [num_nodes, d]
+        X.
+    w : array or tensor of shape [d, 2]
+        The vectors for sources and for destinations.
     """
 
     def __init__(self, program: Program, features: Any, w: Any) -> None:
@@ -27,12 +36,12 @@ class ASGCNScores(LearnedSampler):
         super().__init__(program, nodes={"h_source": scores[0], "h_target": scores[1]})
 
     def update(self, w: Any) -> int:
-        """Scores by other vectors, of shape [d, 2], from the next batch on; gives the version.
+        """Sets ``w``, shape [d, 2], by which later batches score, and returns the version.
 
         Raises
         ------
         TypeError, ValueError
-            For another shape, and numbers that are not finite.
+            For another shape, and for numbers that are not finite.
         """
         source, target = self._scored(w)
         state = self._state
@@ -58,16 +67,16 @@ def asgcn_trained(
 ) -> ASGCNScores:
     """AS-GCN (Huang et al., 2018) with the scores h = X w of its paper.
 
-    ``asgcn`` has the law. Training changes w, by the loss and the variance of the sampler, and
-    ``sampler.update(w)`` tells the sampler.
+    ``asgcn`` has the rule of sampling. Training changes w, by the loss and the variance of the
+    sampler, and ``sampler.update(w)`` passes the new w to the sampler.
 
     Parameters
     ----------
     graph : Graph
     features : array or tensor of shape [num_nodes, d]
-        X: a copy is kept, float64.
+        X, of which the sampler stores a copy, float64.
     w : array or tensor of shape [d, 2]
-        Its column 0 scores sources, and column 1 destinations.
+        Column 0 scores sources, and column 1 destinations.
     nodes, weight, seed
         As for ``asgcn``.
 

@@ -82,9 +82,9 @@ def exp3m(
 ) -> list[Matrix]:
     """The draws of GCN-BS and Thanos without repetitions: K distinct edges by learned weights.
 
-    Of a destination of d > K edges each is taken with its own chance
-    p = K ((1 - eta) w' / (the sum of its w') + eta / d), exactly K of them, by dependent rounding.
-    w' is w, but for large ones: it is at most what makes p 1. A destination of fewer edges has all.
+    A destination of d > K edges has exactly K of them, by dependent rounding, each edge with the
+    chance p = K ((1 - eta) w' / (the sum of its w') + eta / d). w' is w, bounded so that p is at
+    most 1. A destination of at most K edges has all.
 
     Parameters
     ----------
@@ -119,10 +119,23 @@ def exp3m(
 
 
 class Bandit(LearnedSampler):
-    """GCN-BS or Thanos, with the weights of the edges that it learns; they make it.
+    """GCN-BS or Thanos, with the weights of edges that it learns; their functions return it.
 
-    The weights are ``log_w``, float64, by the ids of edges; ``LearnedSampler`` says how they come
-    and go, and what a loader does with them.
+    The weights are ``log_w``, float64, by the ids of edges; ``LearnedSampler`` says how they are
+    updated, and how a loader uses them.
+
+    Parameters
+    ----------
+    kind : str
+        ``"gcn_bs"`` or ``"thanos"``.
+    graph : Graph
+        The graph whose edges have weights.
+    program : Program
+        The program that samples by the weights.
+    fanouts, delta, max_reward, method
+        The arguments of ``gcn_bs``.
+    restart : int
+        The argument of ``thanos``.
     """
 
     def __init__(
@@ -178,12 +191,12 @@ class Bandit(LearnedSampler):
         Parameters
         ----------
         batch : MiniBatch
-            Of this sampler.
+            A batch of this sampler.
         hop : int
-            Which of its blocks, from 0, the outermost.
+            The position of one of its blocks, from 0, the outermost.
         h : array or tensor, shape [num_src_nodes, ...]
-            What each source has sent to its destinations: for the first block its features, for
-            another what the layer before has made of it.
+            The row that each source has sent to its destinations: its features for the first block,
+            the output of the layer before for another block.
         a : array or tensor, shape [num_edges], optional
             The coefficient of each edge in the model; 1 / d of a destination of d edges in the
             graph, by default: the mean.
@@ -191,8 +204,9 @@ class Bandit(LearnedSampler):
         Returns
         -------
         numpy.ndarray
-            float64, shape [num_edges]. GCN-BS: a**2 |h|**2 / q**2, q being p / K with EXP3.M.
-            Thanos: 2 (a h) . m - |a h|**2, m the mean of h over the draws of the destination, by a.
+            float64, shape [num_edges]. GCN-BS: a**2 |h|**2 / q**2, where q is p / K with EXP3.M.
+            Thanos: 2 (a h) . m - |a h|**2, where m is the mean of h over the draws of the
+            destination, by a.
 
         Raises
         ------
@@ -311,8 +325,8 @@ def gcn_bs(
 ) -> Bandit:
     """GCN-BS (Liu et al., 2020): a bandit for each node, which makes sums less noisy.
 
-    Edges are drawn as ``exp3`` or ``exp3m`` says. After a training step ``update`` rewards what was
-    drawn:
+    Edges are drawn as ``exp3`` or ``exp3m`` says. After a training step ``update`` rewards the
+    drawn edges:
 
         sampler = samplers.learned.gcn_bs(graph, fanouts=[10, 10])
         for batch in DataLoader(graph, train, sampler, batch_size=1024, prefetch=0):
@@ -322,7 +336,7 @@ def gcn_bs(
     Parameters
     ----------
     graph : Graph
-        Whose edges are learned about: 8 bytes for each edge and each node.
+        The graph whose edges get weights: 8 bytes for each edge and each node.
     fanouts, eta
         As for ``exp3``.
     delta : float
@@ -330,9 +344,9 @@ def gcn_bs(
     max_reward : float
         The most that a draw adds to log w, >= 0, as in the authors' code.
     method : {"exp3", "exp3m"}
-        Draws with replacement, or K distinct edges: the papers' form ".M", as ``exp3m`` says.
+        Draws with replacement, or K distinct edges: the papers' variant ".M", as ``exp3m`` says.
     seed : int, optional
-        As ``PGSampler`` has it.
+        See ``PGSampler``.
 
     Returns
     -------

@@ -25,11 +25,17 @@ _TINY = 1e-30
 
 
 class GradientBounds(LearnedSampler):
-    """MVS with the norms of gradients of all nodes; ``mvs_trained`` makes it.
+    """MVS with the norms of gradients of all nodes; ``mvs_trained`` returns it.
 
-    The array is ``gradient_norm``, float64 [num_nodes]; ``LearnedSampler`` says how it comes and
-    goes, and what a loader does with it. Weights of the loss are unbiased with any bounds, old ones
-    too.
+    The array is ``gradient_norm``, float64 [num_nodes]; ``LearnedSampler`` says how it is updated,
+    and how a loader uses it. Weights of the loss are unbiased with any bounds, old ones too.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph whose nodes have norms, 1 at first.
+    program : Program
+        The program that samples by the norms.
     """
 
     def __init__(self, graph: Graph, program: Program) -> None:
@@ -122,17 +128,18 @@ def mvs_trained(
 
 
 def gradient_norms(losses: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-    """Returns the norm of each row's gradient dL/dscores, which MVS draws by.
+    """Returns the norm of the gradient dL/dscores of each row of ``scores``, for MVS.
 
-    The norm by what the last layer puts out bounds that by all weights, up to a factor that is
-    the same for all rows (Katharopoulos and Fleuret, 2018). It needs torch.
+    The norm of the gradient by the output of the last layer bounds the norm of the gradient by all
+    weights, up to a factor that is the same for all rows (Katharopoulos and Fleuret, 2018). It
+    needs torch.
 
     Parameters
     ----------
     losses : tensor of shape [N]
         A loss of each row, not weighted: ``cross_entropy(scores, labels, reduction="none")``.
     scores : tensor of shape [N, ...]
-        What the model puts out, of which row i alone is in loss i. The graph of gradients is kept.
+        The output of the model; only row i is in loss i. The graph of gradients is not freed.
 
     Returns
     -------
@@ -142,7 +149,7 @@ def gradient_norms(losses: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
     Raises
     ------
     TypeError, ValueError
-        For what are no tensors, other shapes, and losses without a gradient.
+        For other objects than tensors, other shapes, and losses without a gradient.
     """
     import torch
 

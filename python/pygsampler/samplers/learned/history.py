@@ -19,9 +19,10 @@ _MOST = (1 << 31) - 1
 class History:
     """The last known rows of all nodes, for VR-GCN (Chen et al., 2018); it needs torch.
 
-    A sum over all in-edges of v, of a h(u), is estimated by the sum over the sampled ones of
-    w a (h(u) - o(u)) and that over all of a o(u), o(u) what u had when it was last computed, and w
-    the d / K that ``samplers.vrgcn`` gives: unbiased, and the better the nearer o is to h.
+    The sum of a h(u) over all in-edges of v is estimated by the sum of w a (h(u) - o(u)) over the
+    sampled edges, plus the sum of a o(u) over all edges. o(u) is the row of u when it was last
+    computed, and w is the d / K of ``samplers.vrgcn``. The estimate is unbiased, and it is better
+    the nearer o is to h.
 
         history = samplers.learned.History(graph, [256])
         ...
@@ -31,11 +32,11 @@ class History:
     Parameters
     ----------
     graph : Graph
-        Whose columns are read in full. On the CPU, or on a GPU where the history is to be.
+        The graph whose columns are read in full. The history is on its device, the CPU or a GPU.
     widths : sequence of int
-        The width of the rows of each layer; ``widths[i] * num_nodes`` numbers are kept.
+        The width of the rows of each layer; ``widths[i] * num_nodes`` numbers are stored.
     dtype : torch.dtype, optional
-        Of the rows; float32 by default.
+        The dtype of the rows; float32 by default.
 
     Attributes
     ----------
@@ -44,8 +45,8 @@ class History:
 
     Notes
     -----
-    Nothing is drawn by it, so loaders may sample ahead as they like. It belongs to one training
-    loop: it has no lock.
+    A history draws nothing, so loaders may prefetch any number of batches. It belongs to one
+    training loop: it has no lock.
     """
 
     def __init__(self, graph: Graph, widths: Sequence[int], *, dtype: Any = None) -> None:
@@ -72,16 +73,19 @@ class History:
         return self._version
 
     def read(self, layer: int, nodes: torch.Tensor) -> torch.Tensor:
-        """The rows of nodes, shape [N, width]: a copy, without a gradient."""
+        """Returns the rows of ``nodes`` in ``layer``, shape [N, width], without a gradient.
+
+        The result is a copy.
+        """
         return self._table(layer).index_select(0, nodes.long())
 
     def update(self, layer: int, nodes: torch.Tensor, rows: torch.Tensor) -> int:
-        """Remembers rows of shape [N, width] of distinct nodes, and gives the version.
+        """Stores ``rows``, shape [N, width], of distinct ``nodes`` in ``layer``; returns a version.
 
         Raises
         ------
         ValueError
-            For another shape, or a layer that it has not.
+            For another shape, or a layer that the history does not have.
         """
         table = self._table(layer)
         _check(rows, (len(nodes), table.shape[1]))
@@ -148,12 +152,12 @@ class History:
         return {"version": self._version, "tables": [table.clone() for table in self.tables]}
 
     def load_state_dict(self, given: Mapping[str, Any]) -> None:
-        """Takes what ``state_dict`` gave.
+        """Restores the state ``given``, a result of ``state_dict``.
 
         Raises
         ------
         TypeError, ValueError
-            For what is no mapping, for other names, and for tables of other shapes.
+            For an object that is no mapping, for other names, and for tables of other shapes.
         """
         if not isinstance(given, Mapping):
             raise TypeError(f"state: expected a mapping, got {describe(given)}")

@@ -23,7 +23,7 @@ def pass_ratio(
     W3: torch.Tensor,
     weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """By which PASS (Yoon et al., 2021) learns from the task: p over what it was at the draw.
+    """Returns p over its value at the draw, by which PASS (Yoon et al., 2021) learns.
 
     A destination's sum over all edges of p h is estimated by the mean over its draws of ratio h.
     While the sampler has the same tensors the ratio is 1, and the sum's gradient is the paper's,

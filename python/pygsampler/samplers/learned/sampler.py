@@ -58,8 +58,10 @@ class _LearnedState:
 
     @property
     def lock(self) -> RLock:
-        """A forked child has one of its own, and no batches on their way: the parent's might be
-        held by a thread that the child lacks."""
+        """The lock under which arrays change; a forked child has its own, and no batches in flight.
+
+        A thread that the child lacks might hold the parent's lock.
+        """
         if self._generation != library.generation():
             with library.handle_lock():
                 if self._generation != library.generation():
@@ -125,6 +127,13 @@ class LearnedSampler(ProgramSampler[Any]):
     ``state_dict`` and ``load_state_dict`` are for checkpoints. A graph on a GPU has copies of the
     arrays: of a bandit's the changed values alone are written there, others are copied once a
     version.
+
+    Parameters
+    ----------
+    program : Program
+        The program that reads the arrays.
+    edges, nodes : mapping of str to array, optional
+        The arrays by name, one value per edge id and one per node.
     """
 
     edge_values = "w"
@@ -188,12 +197,12 @@ class LearnedSampler(ProgramSampler[Any]):
             return {"version": state.version, **{k: v.copy() for k, v in arrays.items()}}
 
     def load_state_dict(self, given: Mapping[str, Any]) -> None:
-        """Takes what ``state_dict`` gave, from the next batch on.
+        """Restores the state ``given``, a result of ``state_dict``, from the next batch on.
 
         Raises
         ------
         TypeError
-            For what is no mapping.
+            For an object that is no mapping.
         ValueError
             For missing or further names, and for arrays of other shapes or of numbers that are not
             finite.
@@ -220,10 +229,10 @@ class LearnedSampler(ProgramSampler[Any]):
             state.changed.clear()
 
     def _changed(self, edges: Ids | None = None) -> int:
-        """Counts a change that was made under the lock, after ``_settle``, and gives the version.
+        """Counts a change, applied under the lock after ``_settle``, and returns the version.
 
-        ``edges`` are the ids, distinct, of those whose values alone changed: where they are few,
-        they alone are written to a GPU.
+        ``edges`` are the distinct ids of the edges whose values changed, if no others did: where
+        they are few, only they are written to a GPU.
         """
         state = self._state
         state.version += 1
@@ -277,7 +286,15 @@ class LearnedSampler(ProgramSampler[Any]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """Starts a batch as ``Sampler.launch`` does, with ``exclude`` as in ``Program.launch``."""
+        """Starts a batch by the newest arrays, as ``Sampler.launch`` does.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, threads, form, asynchronous
+            The arguments of ``Sampler.launch``.
+        exclude
+            The argument of ``Program.launch``.
+        """
         state = self._state
         with state.lock:
             job = dispatch(
