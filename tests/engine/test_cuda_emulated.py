@@ -25,6 +25,7 @@ PARTS = {
         "edges",
         "graph_files",
         "named_arrays",
+        "page_locks",
         "names",
         "transit",
         "khop",

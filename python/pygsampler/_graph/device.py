@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 class PinnedArrays(NamedTuple):
     """The page-locks of a graph's arrays, held as long as this, and the device's addresses.
 
-    ``copies`` are of small arrays, which may share pages with others.
+    ``copies`` are of small arrays, which may share pages with others; ``arrays`` are those that are
+    locked in place.
     """
 
     device: int
-    locks: tuple[memory.Memory, ...]
-    copies: tuple[mmap.mmap, ...]
     addresses: tuple[int, ...]
+    copies: tuple[mmap.mmap, ...]
+    arrays: tuple[Array, ...]
+    # Last, since a tuple lets go of its last item first. Where pages went before their lock,
+    # another thread could have new ones there by then: they would be taken for locked, and the
+    # device would go on reading the old ones.
+    locks: tuple[memory.Memory, ...]
 
 
 # What shares its pages with other allocations is small: the system maps large ones by themselves.
@@ -73,19 +78,26 @@ def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
     """
     locks: list[memory.Memory] = []
     copies: list[mmap.mmap] = []
+    arrays: list[Array] = []
     places = []
-    for part in parts:
-        place = 0
-        if part is not None and part.nbytes:
-            address = part._address
-            if _shares_pages(part):
-                copies.append(_copy(part))
-                address = memory.address_of(memoryview(copies[-1]))
-            lock = _locked(device, address, part.nbytes)
-            locks.append(lock)
-            place = lock.data
-        places.append(place)
-    return PinnedArrays(device, tuple(locks), tuple(copies), tuple(places))
+    try:
+        for part in parts:
+            place = 0
+            if part is not None and part.nbytes:
+                address = part._address
+                if _shares_pages(part):
+                    copies.append(_copy(part))
+                    address = memory.address_of(memoryview(copies[-1]))
+                else:
+                    arrays.append(part)
+                locks.append(_locked(device, address, part.nbytes))
+                place = locks[-1].data
+            places.append(place)
+        return PinnedArrays(device, tuple(places), tuple(copies), tuple(arrays), tuple(locks))
+    except BaseException:
+        # Before the pages.
+        locks.clear()
+        raise
 
 
 def _shares_pages(part: Array) -> bool:
