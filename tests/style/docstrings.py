@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,12 @@ def docstrings(root: Path) -> Iterator[str]:
             text = ast.get_docstring(node)
             if text is not None:
                 yield text
+
+
+def examples(text: str) -> Iterator[str]:
+    """Yields the code of a docstring: what is indented after a line that ends with a colon."""
+    for match in re.finditer(r"^\S.*:\n\n((?:    .*\n|\n)+)", f"{text}\n", re.MULTILINE):
+        yield textwrap.dedent(match[1])
 
 
 def opens_badly(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,18 @@ def test_docstrings_have_a_subject_a_summary_and_their_arguments() -> None:
 def test_most_functions_that_users_call_are_read() -> None:
     names = {name for _, name, _, _ in public.functions(ROOT)}
     assert len(names) > 400
+
+
+def test_examples_of_docstrings_are_python() -> None:
+    examples = [code for text in docstrings.docstrings(ROOT) for code in docstrings.examples(text)]
+    assert len(examples) > 10
+    for code in examples:
+        ast.parse(code)
+
+
+def test_an_example_is_indented_after_a_colon() -> None:
+    text = "Reads rows.\n\nTwo of them:\n\n    a = read()\n\n    b = read()\n\nMore."
+    assert [code.strip() for code in docstrings.examples(text)] == ["a = read()\n\nb = read()"]
 
 
 @pytest.mark.parametrize("text", ["What is read.", "``As`` it was.", "It's there.", "Whether so."])

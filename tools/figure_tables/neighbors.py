@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import statistics
 
 from figure_tables.record import (
     CASE,
     FIGURES,
     NONE_OF_GPU,
-    ROOT,
     Record,
     case,
     figure,
+    peer_rows,
     source,
     table,
 )
@@ -50,9 +49,8 @@ def gpu_calls(record: Record) -> str:
 
 def gpu_cugraph() -> str:
     """cuGraph beside the public calls, as they were measured together."""
-    lines = (ROOT / "benchmarks" / "gpu" / "cugraph.csv").read_text().splitlines()
     rows = []
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+    for row in peer_rows("cugraph.csv"):
         theirs, ours = float(row["cugraph_us"]), float(row["sample_us"])
         theirs_many, ours_many = float(row["cugraph_many_us"]), float(row["sample_many_us"])
         # The file names the fanout of the seeds first.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from figure_tables.cpu import BASELINE
-from figure_tables.record import FIGURES, ROOT, kept, table
+from figure_tables.record import FIGURES, kept_rows, peer_rows, table
 
 # The case of the chart: seeds and fanouts, on a graph of the size of ogbn-products.
 SHAPE, SEEDS, FANOUTS = "products", 1024, [10, 10]
@@ -29,11 +28,8 @@ class Case(NamedTuple):
 
 
 def _rows(name: str, **wanted: Any) -> list[dict[str, Any]]:
-    record = kept(name)
-    if record is None:
-        raise FileNotFoundError(f"{name}: expected kept results for the overview; found none")
     rows = [
-        row for row in record["rows"] if all(row[key] == value for key, value in wanted.items())
+        row for row in kept_rows(name) if all(row[key] == value for key, value in wanted.items())
     ]
     if not rows:
         raise LookupError(f"{name}: expected a row with {wanted}, got none")
@@ -42,9 +38,8 @@ def _rows(name: str, **wanted: Any) -> list[dict[str, Any]]:
 
 def _peers(name: str) -> dict[str, str]:
     """The line of the chart's case in a file of other samplers' times on a GPU."""
-    lines = (ROOT / "benchmarks" / "gpu" / name).read_text().splitlines()
     fanouts = "x".join(map(str, FANOUTS))
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+    for row in peer_rows(name):
         if (row["shape"], row["batch"], row["fanouts"]) == (SHAPE, str(SEEDS), fanouts):
             return row
     raise LookupError(f"{name}: expected a line of {SHAPE} {CASE}, got none")

@@ -6,21 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from figure_tables.cpu import BASELINE
-from figure_tables.record import FIGURES, kept
+from figure_tables.record import FIGURES, kept_rows
 from figure_tables.walks import BARE
 
 # Seeds of the batches that the README's opening claim is about.
 MOST_SEEDS = 4096
-
-
-def _rows(name: str) -> list[dict[str, Any]]:
-    record = kept(name)
-    if record is None:
-        raise FileNotFoundError(
-            f"{name}: expected kept results, which a sentence quotes; found none"
-        )
-    rows: list[dict[str, Any]] = record["rows"]
-    return rows
 
 
 def span(values: Iterable[float], digits: int = 0) -> str:
@@ -32,45 +22,45 @@ def span(values: Iterable[float], digits: int = 0) -> str:
 
 def sample_us() -> str:
     """Microseconds of ``PGSampler.sample`` of 1024 seeds and fanouts (10,10)."""
-    return span(row["us"]["sample"]["median"] for row in _rows("gpu/calls.json"))
+    return span(row["us"]["sample"]["median"] for row in kept_rows("gpu/calls.json"))
 
 
 def small_batch_ratio() -> str:
     """Ratio to the better peer of batches of up to 4096 seeds."""
-    rows = _rows("gpu/latency.json")
+    rows = kept_rows("gpu/latency.json")
     return span((row["ratio"] for row in rows if row["batch"] <= MOST_SEEDS), 1)
 
 
 def large_batch_ratio() -> str:
     """Ratio to the better peer of larger batches."""
-    rows = _rows("gpu/latency.json")
+    rows = kept_rows("gpu/latency.json")
     return span((row["ratio"] for row in rows if row["batch"] > MOST_SEEDS), 1)
 
 
 def programs_ratio() -> str:
     """Ratio of programs on a GPU to eager torch in the same run."""
-    return span((row["ratio"] for row in _rows("gpu/programs.json")), 1)
+    return span((row["ratio"] for row in kept_rows("gpu/programs.json")), 1)
 
 
 def all_batches_ratio() -> str:
     """Ratio to the better peer of all batches of the latency benchmark."""
-    return span((row["ratio"] for row in _rows("gpu/latency.json")), 1)
+    return span((row["ratio"] for row in kept_rows("gpu/latency.json")), 1)
 
 
 def cpu_ratio() -> str:
     """Ratio to DGL's sampler on the CPU, of every way to call ours."""
-    rows = _rows("sampling.json")
+    rows = kept_rows("sampling.json")
     return span((row["ratio"]["median"] for row in rows if row["contender"] != BASELINE), 1)
 
 
 def mag_us() -> str:
     """Microseconds of a batch of a heterogeneous graph like ogbn-mag on a GPU."""
-    rows = _rows("gpu/typed.json")
+    rows = kept_rows("gpu/typed.json")
     return span(row["us"]["gpu"]["median"] for row in rows if row["kind"] == "mag")
 
 
 def _walks(kind: str) -> list[dict[str, Any]]:
-    return [row for row in _rows("gpu/walks.json") if row["walk"] == kind]
+    return [row for row in kept_rows("gpu/walks.json") if row["walk"] == kind]
 
 
 def walk_gsteps() -> str:

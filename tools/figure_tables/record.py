@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,21 @@ def figure(
 def kept(name: str) -> Record | None:
     path = RESULTS / name
     return json.loads(path.read_text()) if path.exists() else None
+
+
+def kept_rows(name: str) -> list[Record]:
+    """Returns the rows of a record that a page cannot do without; FileNotFoundError without it."""
+    record = kept(name)
+    if record is None:
+        raise FileNotFoundError(f"{name}: expected kept results, which a page quotes; found none")
+    rows: list[Record] = record["rows"]
+    return rows
+
+
+def peer_rows(name: str) -> list[dict[str, str]]:
+    """Returns the lines of a file of other samplers' times on a GPU, which no run writes."""
+    with (ROOT / "benchmarks" / "gpu" / name).open() as lines:
+        return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
 def unmeasured(command: str, what: str = "figures of a GPU") -> str:

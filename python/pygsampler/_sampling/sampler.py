@@ -30,9 +30,11 @@ class Sampler(ABC, Generic[T_co]):
             plan = ("nothing",)
 
             def launch(self, graph, seeds, *, epoch, batch, **how):
-                block = [0] * (len(seeds) + 1), [], [] batch = pgs.MiniBatch.from_blocks(
+                block = [0] * (len(seeds) + 1), [], []
+                result = pgs.MiniBatch.from_blocks(
                     seeds, seeds, [block], epoch=epoch, batch=batch
-                ) return Ready(batch)
+                )
+                return Ready(result)
 
     Parameters
     ----------
