@@ -117,6 +117,11 @@ func (p *Hops) launchHops(f *Flight, kernels *[2]bspKernels, d drawing) error {
 	out, bytes := f.Region()
 	b.out, b.capacity = out, batch.Place(bytes)
 	status, detail, err := b.sample()
+	if ends := status == statusTooManyEdges || status == statusTooSmall && f.call.Out != 0; ends && err == nil {
+		// The last hop's vertices may be being numbered yet, in a workspace and in memory of the caller's
+		// that others have next. A batch that is made again comes after that in the same stream.
+		err = f.stream.Synchronize()
+	}
 	if err != nil {
 		// A kernel that has been launched may report yet, and the counters are not as they
 		// should be: the next batch begins after it, with all of it cleared.
@@ -144,8 +149,11 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 	b.used = batch.Homogeneous(b.hops).Place()
 	b.offIndex = b.used.Next(b.widths.Vertices(seeds))
 	b.offGiven = b.used.Next(b.widths.Vertices(seeds))
-	if b.used > b.capacity {
-		return statusTooSmall, uint64(b.used), nil
+	// With room for the first rows, too: who claims the seeds leaves to who counts those what of them is wrong.
+	first := b.used
+	indptr, _, _ := b.widths.Block(seeds, 0)
+	if first.Next(indptr); first > b.capacity {
+		return statusTooSmall, uint64(first), nil
 	}
 	l := batch.Homogeneous(b.hops)
 	header := make([]int64, l.Words())

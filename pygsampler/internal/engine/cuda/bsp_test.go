@@ -191,6 +191,31 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			t.Fatal(err)
 		}
 	})
+	// Wherever a batch with a wrong seed finds the caller's output too small, the next one knows nothing of it.
+	t.Run("given output, wrong seed", func(t *testing.T) {
+		e, s := device(t)
+		g, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 64, 64, false)
+		good := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1, 2}, 64)}}}
+		bad := good
+		bad.Seeds = csctest.Array([]int64{0, 300, 0}, 64)
+		for bytes := uint64(64); ; bytes += 64 {
+			out, err := e.pool.Alloc(s, bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := sample(e, d, with(Call{Stream: s.Handle(), Out: out.Address, OutBytes: bytes}, bad.Request, mode))
+			if freed := out.Free(s); freed != nil {
+				t.Fatal(freed)
+			}
+			modeCheck(t, e, s, d, good, Call{}, mode, 0)
+			if errors.Is(err, request.ErrIndex) {
+				return
+			}
+			if err != nil || b.Needed <= bytes {
+				t.Fatalf("%d bytes are too few, %d would do: %v", bytes, b.Needed, err)
+			}
+		}
+	})
 	// Every call of the driver fails in turn: an error each time, nothing is kept, and the
 	// next batch is right.
 	t.Run("faults", func(t *testing.T) {
