@@ -14,10 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pytest
-
 import pygsampler as pgs
 from tests.support.interpreter import Interpreter
+from tests.support.partners import lack
 
 FAKE_DRIVER = Path(__file__).parents[1] / "gpu" / "shim" / "testdata" / "fake_libcuda.c"
 # By the folders of their drivers.
@@ -35,10 +34,7 @@ def need_cuda(devices: int = 1) -> None:
         reason = f"needs {wanted}, found {found or 'none'}"
     except pgs.errors.CudaError as error:
         reason = f"needs {wanted}, found a driver that fails: {error}"
-    name = "cuda" if devices == 1 else f"cuda{devices}"
-    if name in os.environ.get("PYGSAMPLER_REQUIRE", "").split(","):
-        pytest.fail(f"PYGSAMPLER_REQUIRE names {name}: {reason}", pytrace=False)
-    pytest.skip(reason)
+    lack("cuda" if devices == 1 else f"cuda{devices}", reason)
 
 
 def fake_driver(folder: Path, *flags: str) -> Path:

@@ -13,22 +13,15 @@ import re
 import subprocess
 import zipfile
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from tests.packaging.scripts import tool
+from tests.support.partners import lack
 
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def lack(what: str) -> NoReturn:
-    """Skips the test, or fails it where PYGSAMPLER_REQUIRE names aarch64."""
-    if "aarch64" in os.environ.get("PYGSAMPLER_REQUIRE", "").split(","):
-        pytest.fail(f"PYGSAMPLER_REQUIRE names aarch64: needs {what}", pytrace=False)
-    pytest.skip(f"needs {what}")
 
 
 class Emulated:
@@ -56,7 +49,7 @@ class Emulated:
 def arm_wheel() -> Path:
     wheels = list((ROOT / "wheelhouse").glob("pygsampler-*_aarch64.whl"))
     if not wheels:
-        lack("a wheel for ARM: make wheels ARCH='x86_64 aarch64'")
+        lack("aarch64", "needs a wheel for ARM: make wheels ARCH='x86_64 aarch64'")
     (wheel,) = wheels
     return wheel
 
@@ -69,7 +62,7 @@ def arm(arm_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
     try:
         command = pythons.command()
     except SystemExit as missing:
-        lack(str(missing))
+        lack("aarch64", f"needs {missing}")
     package = tmp_path_factory.mktemp("arm")
     with zipfile.ZipFile(arm_wheel) as archive:
         archive.extractall(package)

@@ -1,10 +1,10 @@
-"""Packages that a test shares arrays with, where they are installed."""
+"""Packages and tools that a test needs, where they are installed."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -16,3 +16,10 @@ def partner(name: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip(name, reason=f"needs {name}")
+
+
+def lack(requirement: str, reason: str) -> NoReturn:
+    """Skips the test for a reason, or fails it where PYGSAMPLER_REQUIRE names the requirement."""
+    if requirement in os.environ.get("PYGSAMPLER_REQUIRE", "").split(","):
+        pytest.fail(f"PYGSAMPLER_REQUIRE names {requirement}: {reason}", pytrace=False)
+    pytest.skip(reason)
