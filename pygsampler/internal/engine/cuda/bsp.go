@@ -123,10 +123,6 @@ func (p *Hops) launchHops(f *Flight, kernels *[2]bspKernels, d drawing) error {
 		err = f.stream.Synchronize()
 	}
 	if err != nil {
-		// A kernel that has been launched may report yet, and the counters are not as they
-		// should be: the next batch begins after it, with all of it cleared.
-		w.dirty = true
-		f.stream.Synchronize()
 		return err
 	}
 	w.words()[reportDetail] = int64(detail)

@@ -112,7 +112,14 @@ func (f *Flight) launch() error {
 	if err := f.fit(); err != nil {
 		return err
 	}
-	return f.call.Plan.Launch(f)
+	if err := f.call.Plan.Launch(f); err != nil {
+		// A kernel that was launched before may run and report yet, and counters may not be as the next
+		// batch expects them: it begins after that kernel, with all of it cleared.
+		f.space.dirty = true
+		f.stream.Synchronize()
+		return err
+	}
+	return nil
 }
 
 // fit makes room for what the batch needs, and the report empty.
