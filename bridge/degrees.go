@@ -40,7 +40,7 @@ func DegreesProfile(count int64) (profile string, err error) {
 	return d.Profile()
 }
 
-// DegreesOut is the out-degree of each vertex as 64-bit integers.
+// DegreesOut is the out-degree of each node as 64-bit integers.
 func DegreesOut(count int64) (mem int64, err error) {
 	defer finish(&err)
 	d, ok := degrees.get(count)

@@ -55,7 +55,7 @@ func DeriveCancel(job int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// GraphAscends is 1 where the neighbours of each row ascend, else 0.
+// GraphAscends is 1 where the neighbors of each row ascend, else 0.
 func GraphAscends(graph int64) (yes int64, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)

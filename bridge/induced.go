@@ -2,7 +2,7 @@ package bridge
 
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
-// InducedEdges is a memory with the edges among the vertices of each tree, as
+// InducedEdges is a memory with the edges among the nodes of each tree, as
 // core.InducedEdges says.
 func InducedEdges(graph, vertices, trees, count, vertexBits, treeBits int64) (mem int64, err error) {
 	defer finish(&err)

@@ -24,7 +24,7 @@ func DeviceUUID(device int64) (uuid string, err error) {
 	return core.PeerUUID(device)
 }
 
-// GraphAccess says how often runs of a graph's edges, or of rows of its vertices, are read, as core.PeerHeat says.
+// GraphAccess says how often runs of a graph's edges, or of rows of its nodes, are read, as core.PeerHeat says.
 func GraphAccess(graph, degrees, row, perUnit, count, out int64) (zero int64, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)

@@ -15,7 +15,7 @@ import (
 // kernels to read at Address. It must stay allocated until Close.
 //
 // The driver pins whole pages and each only once, while arrays share pages with
-// their neighbours and may be registered for several graphs. So the pages of all
+// their neighbors and may be registered for several graphs. So the pages of all
 // that are registered are kept in one place, with the number of their users; a
 // page is given back with its last one. Memory that others have pinned as a
 // whole, torch for one, is used as it is.

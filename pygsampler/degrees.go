@@ -49,7 +49,7 @@ func (d *Degrees) Profile() (text string, err error) {
 	return text, err
 }
 
-// Out is the address of a memory with the out-degree of each vertex, int64, of the edges that are
+// Out is the address of a memory with the out-degree of each node, int64, of the edges that are
 // counted so far.
 func (d *Degrees) Out() (address int64, err error) {
 	err = d.within(func() error {

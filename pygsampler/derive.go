@@ -233,7 +233,7 @@ func endDeriving() {
 	}
 }
 
-// Ascends says whether the neighbours of each row of a graph on the CPU ascend.
+// Ascends says whether the neighbors of each row of a graph on the CPU ascend.
 func (g *Relation) Ascends() (ascends bool, err error) {
 	return g.asked(func() bool { return g.csc.Ascends() })
 }
@@ -264,7 +264,7 @@ func (g *Relation) asked(question func() bool) (answer bool, err error) {
 }
 
 // startTimes begins to put the rows of a graph into the order of time: times are at an address, one for
-// each edge id or each vertex, and must stay until the job has ended. name is theirs, for errors.
+// each edge id or each node, and must stay until the job has ended. name is theirs, for errors.
 func startTimes(g *Relation, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
@@ -281,7 +281,7 @@ func startTimes(g *Relation, name, dtype string, address, length int64, byVertex
 	return derive(g, s)
 }
 
-// startPageRank begins to find the vertices around each of some roots by personalised
+// startPageRank begins to find the nodes around each of some roots by personalised
 // PageRank, as pagerank.Scores says; of numbers the bits are given. The roots must stay
 // until the job has ended.
 func startPageRank(g *Relation, roots, count int64, rootBits int, most, alpha, epsilon, threshold int64) (*DeriveJob, error) {
@@ -298,7 +298,7 @@ func startPageRank(g *Relation, roots, count int64, rootBits int, most, alpha, e
 	})
 }
 
-// startNegatives begins to make the table by which vertices are drawn in proportion to their number
+// startNegatives begins to make the table by which nodes are drawn in proportion to their number
 // of in-edges to a power, whose bits are given.
 func startNegatives(g *Relation, power int64) (*DeriveJob, error) {
 	return derive(g, &negatives.Table{Relation: &g.csc, Power: math.Float64frombits(uint64(power))})

@@ -1,4 +1,4 @@
-// Package pygsampler samples L-hop neighbourhoods of graphs for GNN training. It
+// Package pygsampler samples L-hop neighborhoods of graphs for GNN training. It
 // is the Go core that the bridge to Python sees: a Graph borrows the caller's CSC,
 // a Sampler is pure options, a Job is one batch on its way to a Memory.
 //

@@ -28,7 +28,7 @@ func joined(m memory.Memory, ends []int64) (memory.Memory, error) {
 }
 
 // InducedEdges is the address of a memory with the edges of a graph on the CPU among the
-// vertices of each tree, as induced.Edges has them; at the addresses are so many vertices,
+// nodes of each tree, as induced.Edges has them; at the addresses are so many nodes,
 // and the tree of each. The caller's thread works, and those that are idle.
 func InducedEdges(g *Relation, vertices, trees, count int64, vertexBits, treeBits int) (address int64, err error) {
 	if g.device != nil || g.csc.Kinds > 0 {

@@ -17,7 +17,7 @@ type dataArray struct {
 }
 
 // readData borrows the arrays of a text, which must stay as long as the graph: a JSON object
-// {"edges": {name: {"dtype": ..., "address": ..., "length": ...}}, "vertices": {...}}. Floats of 16
+// {"edges": {name: {"dtype": ..., "address": ..., "length": ...}}, "nodes": {...}}. Floats of 16
 // bits and unsigned integers are copied.
 func (g *Relation) readData(text string) error {
 	var data struct{ Edges, Vertices map[string]dataArray }

@@ -21,7 +21,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// A graph may be in parts of contiguous vertices, each in a process of its own. A batch of it is a job like any
+// A graph may be in parts of contiguous nodes, each in a process of its own. A batch of it is a job like any
 // other, of a graph without rows, which asks for those of a hop (Asked), is answered (Answer) by what SubmitRows has
 // made where each part lies, and numbers them. Who carries questions and answers is Python's affair.
 
@@ -200,8 +200,8 @@ func (j *HostJob) parts() (*asking, error) {
 }
 
 // Asked waits up to timeout milliseconds, for ever if negative, for the next question of a job, which is written to
-// an address with room for AskWords words and one for each bound: the hop, the width of ids, and the addresses of the vertices
-// (ids), of their trees (ids) and of the bounds of these (int64), 0 where they have none; then where the vertices of
+// an address with room for AskWords words and one for each bound: the hop, the width of ids, and the addresses of the nodes
+// (ids), of their trees (ids) and of the bounds of these (int64), 0 where they have none; then where the nodes of
 // each part begin, and how many there are. It says 1, 2 where the job asks nothing more, and 0 where time is up. The
 // addresses are good until the answer has been given.
 func (j *HostJob) Asked(timeout, address, room int64) (state int64, err error) {

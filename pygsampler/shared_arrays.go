@@ -279,8 +279,8 @@ func (a *SharedArray) Close() error {
 
 // PeerHeat is how often batches read each of count equal runs of a graph's edges, to compare them with each other:
 // it writes float64 at the address out. The graph is on the host; degrees is the address of the out-degree of each
-// vertex, int64, and perUnit is how many edges a run has. Where row is not 0 the runs are of perUnit bytes, of rows of
-// the vertices' own, each of so many bytes.
+// node, int64, and perUnit is how many edges a run has. Where row is not 0 the runs are of perUnit bytes, of rows of
+// the nodes' own, each of so many bytes.
 func PeerHeat(g *Relation, degrees, row, perUnit, count, out int64) error {
 	if g.device != nil {
 		return Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)

@@ -361,7 +361,7 @@ func newStaticHetero(g *Graph, p *Sampler, sorted, seedBits, count, most int64) 
 	})
 }
 
-// aloneOf is a sampler of neighbours of homogeneous graphs as one of a graph of one type; nil for others.
+// aloneOf is a sampler of neighbors of homogeneous graphs as one of a graph of one type; nil for others.
 func aloneOf(p *Sampler) *cuda.Hetero {
 	var hops cuda.Neighbors
 	made := new(cuda.Hetero)

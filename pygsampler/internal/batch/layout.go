@@ -58,7 +58,7 @@ func (b *Builder) SetWords(first int, words ...int64) {
 // Widths are the bytes of an id and of an edge's id.
 type Widths struct{ ID, EdgeID int64 }
 
-// Vertices is the bytes of a list of vertices, or of their trees.
+// Vertices is the bytes of a list of nodes, or of their trees.
 func (w Widths) Vertices(n int64) int64 { return n * w.ID }
 
 // Block is the bytes of a block's arrays.

@@ -60,7 +60,7 @@ const (
 	BlockIndptr
 	BlockIndices
 	BlockEdgeIDs
-	BlockFirstDst    // place of the first destination among the vertices
+	BlockFirstDst    // place of the first destination among the nodes
 	BlockEdgeWeights // for each edge its factor, in float32; 0 where the plan asks for none
 	BlockWords       = 8
 )
@@ -89,7 +89,7 @@ const (
 	WalkLengths  // of each walk its steps
 	WalkPerSeed  // walks of each seed, one behind another
 	WalkNumTop   //
-	WalkTopNodes // [seeds][top]: which vertices its walks have visited most; -1 behind them
+	WalkTopNodes // [seeds][top]: which nodes its walks have visited most; -1 behind them
 	WalkVisits   // [seeds][top]: how often; 0 behind them
 	WalkSlots    // [steps][walks]: which of a sample's roots took the step; 0: they have one each
 	WalkWords    = 24
@@ -125,7 +125,7 @@ const (
 	StepNumNodes      //
 	StepEdgeIDs       // for each step [samples][width]; -1 where there is none; 0: not asked for
 	StepNumEdges      //
-	StepWidths   = 16 // of each step: vertices of a sample
+	StepWidths   = 16 // of each step: nodes of a sample
 	StepWords    = 32 // for 16 steps
 )
 

@@ -74,7 +74,7 @@ func (c cache) load(name string, k [sha256.Size]byte) []byte {
 	return image
 }
 
-// store keeps an image, in the place of a broken one too. It is not synced: what a
+// store keeps an image, instead of a broken one too. It is not synced: what a
 // crash leaves of it is noticed when it is loaded.
 func (c cache) store(name string, k [sha256.Size]byte, image []byte) (err error) {
 	if !filepath.IsAbs(c.folder) {

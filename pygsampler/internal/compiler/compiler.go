@@ -77,7 +77,7 @@ var names = []string{"libnvrtc.so.12", "libnvrtc.so.13"}
 var options = []string{"-std=c++17"}
 
 // Search names the files that may be NVRTC, the best first. Those that the dynamic linker
-// finds come after them; PYGSAMPLER_NVRTC is in the place of all.
+// finds come after them; PYGSAMPLER_NVRTC is instead of all.
 func (c *Compiler) Search(candidates []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // fromSource reports whether PYGSAMPLER_KERNELS asks for kernels that are compiled now,
-// in the place of those of the build.
+// instead of those of the build.
 func fromSource() (bool, error) {
 	switch value := os.Getenv("PYGSAMPLER_KERNELS"); value {
 	case "", "embedded":

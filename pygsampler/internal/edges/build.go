@@ -26,13 +26,13 @@ type Plan struct {
 }
 
 // Build reads the source and makes its CSC in the target: row v lists v's
-// in-neighbours in the order of the file, and an edge's id is its place there. With
+// in-neighbors in the order of the file, and an edge's id is its place there. With
 // both directions, the edges of E that are no self loops are also, in their order, the
 // edges from E on, backwards, and a row lists its backward edges behind the others. Where the file has its targets in ascending
 // order, an edge's place is its id, and none are stored.
 //
 // Besides the buffers of the source and Plan.Keep, what is held is two or three
-// numbers for each vertex, and the map of the ids where vertices are numbered anew.
+// numbers for each node, and the map of the ids where nodes are numbered anew.
 func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err error) {
 	facts := source.Facts()
 	plan.Undirected = plan.Undirected || facts.Symmetric
@@ -304,7 +304,7 @@ func (s *survey) keepLoops(b *Batch, edge int64) {
 	}
 }
 
-// rename puts numbers in the place of ids.
+// rename puts numbers instead of ids.
 func (s *survey) rename(b *Batch) error {
 	for _, ids := range [][]int64{b.Src, b.Dst} {
 		for i, id := range ids {

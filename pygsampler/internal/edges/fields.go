@@ -286,7 +286,7 @@ func (f *fields) trim(field []byte) []byte {
 	return field
 }
 
-// id reads a field as a vertex; problem says what is wrong with it.
+// id reads a field as a node; problem says what is wrong with it.
 func (f *fields) id(field []byte) (id int64, problem string) {
 	digits := field
 	if f.quotes && len(digits) >= 2 && digits[0] == '"' && digits[len(digits)-1] == '"' {

@@ -1,6 +1,6 @@
 // Package edges reads lists of edges from files (text, Parquet, Arrow, MatrixMarket)
 // and builds a CSC of them, in memory or in a file. The edges are streamed: what is
-// held is a few arrays over the vertices and buffers of bounded size.
+// held is a few arrays over the nodes and buffers of bounded size.
 package edges
 
 import (

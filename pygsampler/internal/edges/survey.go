@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Numbering says when vertices are numbered anew.
+// Numbering says when nodes are numbered anew.
 type Numbering int
 
 // Anew means from 0 by ascending id, with a map to the ids of the file.
@@ -18,12 +18,12 @@ const (
 	Always
 )
 
-// Where vertices may be numbered anew, degrees are counted by the ids of the file up
+// Where nodes may be numbered anew, degrees are counted by the ids of the file up
 // to here, in 2 GiB, even if few of those ids occur; else another pass counts them
 // when the numbers are known. Smaller in tests.
 var mostCounted int64 = 1 << 28
 
-// survey is what the first passes over a file find: the vertices and their degrees.
+// survey is what the first passes over a file find: the nodes and their degrees.
 type survey struct {
 	plan     *Plan
 	edges    int64
@@ -124,7 +124,7 @@ func (s *survey) take(b *Batch) error {
 	return s.count(b, s.largest)
 }
 
-// check refuses ids that the graph has no vertex for.
+// check refuses ids that the graph has no node for.
 func (s *survey) check(b *Batch, top int64) error {
 	limit, what := int64(math.MaxInt64), ""
 	switch {

@@ -121,7 +121,7 @@ func (t *text) Values(where string, c Column) (Values, error) {
 	if err != nil {
 		return Values{}, err
 	}
-	// The fields of the column in the place of the ends of an edge, as the bits of numbers.
+	// The fields of the column instead of the ends of an edge, as the bits of numbers.
 	column := *t
 	column.fields.columns = columns{at, at, where, where}
 	column.fields.numbers = true

@@ -13,7 +13,7 @@ import (
 const checksumBytes = 64 << 20
 
 // Commit validates the graph, writes checksums and header, syncs, and gives the file
-// its name, in the place of one that is there: whoever opens it finds the old file
+// its name, instead of one that is there: whoever opens it finds the old file
 // or the new one. After an error the temporary file is gone and the old one is
 // untouched.
 func (w *Writer) Commit() (err error) {

@@ -175,7 +175,7 @@ func (h *Header) checkRole(path, name string, needed bool, types ...DType) error
 	return nil
 }
 
-// checkMap checks the lengths of what describes the vertices.
+// checkMap checks the lengths of what describes the nodes.
 func (h *Header) checkMap(path string) error {
 	if h.Typed {
 		return nil

@@ -18,7 +18,7 @@ var ErrAborted = errors.New("graph file: the writing was given up")
 // for a graph. Bytes and Write may be called for several sections at once; Abort at
 // any time, from any goroutine.
 type Writer struct {
-	// NumNodes is the number of vertices, set before Commit where it exceeds the rows
+	// NumNodes is the number of nodes, set before Commit where it exceeds the rows
 	// of indptr; -1 means the rows. With types it is that of the largest of them.
 	NumNodes int64
 	// Typed says before Commit that the graph has types.

@@ -1,14 +1,14 @@
 package labor
 
-// Rounds of LABOR-* go on while the expected number of vertices falls by some part. It is counted in parts of
-// 2^-32 of a vertex, so that no order of the vertices changes it.
+// Rounds of LABOR-* go on while the expected number of nodes falls by some part. It is counted in parts of
+// 2^-32 of a node, so that no order of the nodes changes it.
 //
 // CUDA twin: kernels/hetero/labor.cuh.
 
 // most is the part of it that may be left for another round.
 const most = 0.9999
 
-// Expect is what a vertex adds to the expected number: the chance that it is there, at most 1.
+// Expect is what a node adds to the expected number: the chance that it is there, at most 1.
 func Expect(chance float64) uint64 { return uint64(min(chance, 1) * 0x1p32) }
 
 // Falls is how the expected number has fallen so far. Its zero value has seen none.

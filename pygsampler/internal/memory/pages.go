@@ -13,7 +13,7 @@ import (
 const hugePage = 2 << 20
 
 // Pages is zeroed scratch memory of its own mapping, on huge pages where the
-// system grants them: a map of all vertices is read at random, and small pages
+// system grants them: a map of all nodes is read at random, and small pages
 // would cost a page walk for each read. The mapping goes when Pages is collected
 // or freed.
 type Pages struct {

@@ -202,18 +202,18 @@ func (p *Program) rows(edges int) Along {
 
 func (p *Program) edgesOp(edges int) Op { return p.Nodes[edges].Op }
 
-// distinct says that no vertex has two elements in a vector along a.
+// distinct says that no node has two elements in a vector along a.
 func (p *Program) distinct(a Along) bool {
 	return a.Space != Of || p.Nodes[a.Node].Type.Distinct
 }
 
-// induced says that a matrix's columns are a list's vertices, and that its rows are among them.
+// induced says that a matrix's columns are a list's nodes, and that its rows are among them.
 func (p *Program) induced(m Node, list Type) bool {
 	return m.Type.Kind == Matrix && list.Distinct && p.columns(m.Type.Edges) == list.Along &&
 		(list.Along.Space == All || p.within(m.Type.Edges, list.Along))
 }
 
-// within says that the rows of edges are vertices of the list along a.
+// within says that the rows of edges are nodes of the list along a.
 func (p *Program) within(edges int, a Along) bool {
 	n := &p.Nodes[edges]
 	switch {
@@ -229,7 +229,7 @@ func (p *Program) within(edges int, a Along) bool {
 	return false
 }
 
-// among says that a mask is 0 for all edges but those from vertices of the list along a.
+// among says that a mask is 0 for all edges but those from nodes of the list along a.
 func (p *Program) among(mask int, a Along) bool {
 	n := &p.Nodes[mask]
 	if n.Op != Spread || n.Axis != 1 {
@@ -240,7 +240,7 @@ func (p *Program) among(mask int, a Along) bool {
 }
 
 // fits says whether each edge of a matrix knows its element of a vector: along its own columns, its own rows
-// or those of a matrix that it was chosen from, or of all vertices.
+// or those of a matrix that it was chosen from, or of all nodes.
 func (p *Program) fits(a Along, edges, axis int) bool {
 	if a.Space == All {
 		return true
@@ -277,7 +277,7 @@ func (p *Program) Check() error {
 			continue
 		}
 		if other, twice := sites[n.Site]; twice {
-			// The vertices' numbers may be looked at again, those of edges where some were chosen, and those of a race.
+			// The nodes' numbers may be looked at again, those of edges where some were chosen, and those of a race.
 			of := p.Nodes[other]
 			if p.again(n, &of) || numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
 				continue
@@ -364,7 +364,7 @@ func (p *Program) ofSeeds(n Node) bool {
 	return (n.Op == Unique || n.Op == Slice || n.Op == Extract) && p.Nodes[n.In[len(n.In)-1]].Op == Seeds
 }
 
-// numbers says whether a node is the random numbers of all vertices.
+// numbers says whether a node is the random numbers of all nodes.
 func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }
 
 // again says that n looks at the random numbers of edges again, of some of those that `of` has.

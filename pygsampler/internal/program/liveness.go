@@ -77,7 +77,7 @@ func (p *Program) TakesValues(i, k int, want Want) bool {
 	return !n.Chooses() || want&WantValues != 0 || k > 0 && n.Op != Merge
 }
 
-// DependentText says what a chance of an edge of a vertex is not.
+// DependentText says what a chance of an edge of a node is not.
 func DependentText(x float64, vertex int64) string {
 	return fmt.Sprintf("dependent_sample: expected chances in [0, 1], got %s for vertex %d", ValueText(x), vertex)
 }
@@ -95,7 +95,7 @@ func ValueText(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// Apart refuses what a graph in parts does not have: a batch of it has the rows of the columns that it asks for.
+// Apart refuses what a partitioned graph does not have: a batch of it has the rows of the columns that it asks for.
 func (p *Program) Apart() error {
 	wants := p.Wants(nil)
 	for i := range p.Nodes {

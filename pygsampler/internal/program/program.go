@@ -19,18 +19,18 @@ import (
 type Kind uint8
 
 const (
-	List   Kind = iota // vertices in an order
+	List   Kind = iota // nodes in an order
 	Matrix             // edges, column by column, each with a value
-	Vector             // a value for each vertex of a list, or of all vertices
+	Vector             // a value for each node of a list, or of all nodes
 	Scalar
-	Dense // a row of numbers for each vertex of a list, or of all vertices
+	Dense // a row of numbers for each node of a list, or of all nodes
 )
 
 // Space says whose elements a vector has.
 type Space uint8
 
 const (
-	All     Space = iota // all vertices
+	All     Space = iota // all nodes
 	Columns              // the columns of the matrix that node made
 	Rows                 // the rows of the edges of the matrix that node made, by first occurrence
 	Of                   // the list that node made
@@ -48,7 +48,7 @@ type Type struct {
 	Kind     Kind
 	Edges    int   // of a Matrix: the node that chose its edges
 	Along    Along // of a Vector, of a List and of Dense
-	Distinct bool  // of a List: no vertex stands in it twice
+	Distinct bool  // of a List: no node stands in it twice
 }
 
 // Layout is how a node has its data, where there are two ways (package layout says which); no value depends on it.
@@ -92,7 +92,7 @@ type Result uint8
 
 const (
 	Blocks   Result = iota // matrices, outermost hop first: a block each
-	Subgraph               // one matrix, with the vertices of a list
+	Subgraph               // one matrix, with the nodes of a list
 	Vectors                // extras alone
 )
 
@@ -103,7 +103,7 @@ type Program struct {
 	Result   Result
 	Matrices []int  // of Blocks, outermost first; of a Subgraph one
 	Bare     []bool // of those: whether their own values are left out
-	List     int    // of a Subgraph: its vertices
+	List     int    // of a Subgraph: its nodes
 	Extras   []Extra
 	Weight   string // the edge array that the graph's matrix has for values; "": ones
 

@@ -66,7 +66,7 @@ func (p *Program) Fixed() []bool {
 	return fixed
 }
 
-// Arrays are the names of the arrays of edges and of vertices that are read, in order.
+// Arrays are the names of the arrays of edges and of nodes that are read, in order.
 func (p *Program) Arrays() (edges, vertices []string) {
 	if p.Weight != "" && slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Op == Whole || n.Op == Slice || n.Op == Cross }) {
 		edges = append(edges, p.Weight)

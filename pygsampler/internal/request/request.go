@@ -11,14 +11,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// Hops says which neighbourhood is sampled, hop by hop from the seeds outwards.
+// Hops says which neighborhood is sampled, hop by hop from the seeds outwards.
 type Hops struct {
 	Fanouts []int64 // outermost hop first; -1 takes all edges
 	Replace bool
-	// OnlyNew expands a vertex only at the hop after the one that reached it first;
-	// else each hop expands all vertices reached so far.
+	// OnlyNew expands a node only at the hop after the one that reached it first;
+	// else each hop expands all nodes reached so far.
 	OnlyNew bool
-	// Disjoint gives each seed a tree of its own, which shares no vertices or draws
+	// Disjoint gives each seed a tree of its own, which shares no nodes or draws
 	// with the others.
 	Disjoint bool
 }
@@ -32,7 +32,7 @@ type Batch struct {
 	Seeds  csc.Array
 }
 
-// CheckSeeds returns ErrIndex, and which it is, for a seed that is none of so many vertices.
+// CheckSeeds returns ErrIndex, and which it is, for a seed that is none of so many nodes.
 func (b *Batch) CheckSeeds(nodes int64) error {
 	for i := range b.Seeds.Len() {
 		if v := b.Seeds.At(i); uint64(v) >= uint64(nodes) {
@@ -52,7 +52,7 @@ func (b *Batch) CheckSeedsOf(name string, first, count, nodes int64) error {
 	return nil
 }
 
-// Request is a batch of neighbours.
+// Request is a batch of neighbors.
 type Request struct {
 	Hops
 	Batch
@@ -68,11 +68,11 @@ var (
 	ErrLarge     = errors.New("larger than its bound") // of those who set one
 )
 
-// KeyBits is how many bits a pair of tree and vertex may take: what the CPU engine's
+// KeyBits is how many bits a pair of tree and node may take: what the CPU engine's
 // table has beside its tags.
 const KeyBits = 48
 
-// TreeShift is by how many bits a tree stands above the vertices of a graph in the key
+// TreeShift is by how many bits a tree stands above the nodes of a graph in the key
 // of a pair. An error says that a disjoint batch of so many seeds has no such keys.
 func TreeShift(nodes, seeds int64) (int, error) {
 	shift := bits.Len64(uint64(max(nodes-1, 0)))

@@ -50,8 +50,8 @@ func (r Rule) Mean(degree float64) float64 {
 func (r Rule) Most() (edges int64, bounded bool) { return r.Fanout, r.Fanout >= 0 }
 
 // Expect guesses about how large a batch of so many seeds is if rows have that mean
-// degree and no two vertices meet, the whole graph at each hop at most. It tells the
-// rows and the edges of each hop, from the seeds on, and returns the vertices of all.
+// degree and no two nodes meet, the whole graph at each hop at most. It tells the
+// rows and the edges of each hop, from the seeds on, and returns the nodes of all.
 func (h *Hops) Expect(seeds, nodes int64, degree float64, hop func(rows, edges float64)) (vertices float64) {
 	vertices = float64(seeds)
 	for i := range h.Fanouts {

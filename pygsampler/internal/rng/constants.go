@@ -36,24 +36,24 @@ const short = 32
 type Purpose uint8
 
 const (
-	// Neighbors is the choice of in-neighbours of a row.
+	// Neighbors is the choice of in-neighbors of a row.
 	Neighbors Purpose = 0
 	// Shuffling is the order of the seeds in an epoch.
 	Shuffling Purpose = 1
-	// Walking is the choice of a walk's edges. What the vertex is to a row is the walk to it.
+	// Walking is the choice of a walk's edges. What the node is to a row is the walk to it.
 	Walking Purpose = 2
-	// Candidates is what a vertex draws for itself, whichever row asks: of a program.
+	// Candidates is what a node draws for itself, whichever row asks: of a program.
 	Candidates Purpose = 3
-	// Negatives is what stands beside a walk: negative samples, and the windows of its vertices.
-	// What the vertex is to a row is the walk to it, and to a draw of a program its number.
+	// Negatives is what stands beside a walk: negative samples, and the windows of its nodes.
+	// What the node is to a row is the walk to it, and to a draw of a program its number.
 	Negatives Purpose = 4
 	// Edges is what an edge draws for itself, by its original id: of a program.
 	Edges Purpose = 5
-	// Reservoirs is the choice of in-neighbours of a row that reads them through.
+	// Reservoirs is the choice of in-neighbors of a row that reads them through.
 	Reservoirs Purpose = 6
 )
 
-// Where a hop and a purpose stand in word 1 of the counter, above the vertex's bits
+// Where a hop and a purpose stand in word 1 of the counter, above the node's bits
 // from 32 on.
 const (
 	hopShift     = 16

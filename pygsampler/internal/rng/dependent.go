@@ -2,7 +2,7 @@ package rng
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/real"
 
-// Dependent is the uniform numbers of a batch whose neighbours have nearly the same ones (LABOR's batch_dependency).
+// Dependent is the uniform numbers of a batch whose neighbors have nearly the same ones (LABOR's batch_dependency).
 //
 // Batches come in periods of k. The first of a period has the numbers of a stream, that of the period's number, and the
 // others lie on the way to those of the next: batch j has Phi(cos(a) Phi^-1(u) + sin(a) Phi^-1(v)), a being j / k of a right

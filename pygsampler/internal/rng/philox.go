@@ -1,7 +1,7 @@
 // Package rng holds the counter-based random numbers of the sampler.
 //
-// A sample is a pure function of (seed, epoch, batch, hop, vertex): each row (a
-// vertex at a hop of a batch) gets one 64-bit state from one Philox4x32-10 call,
+// A sample is a pure function of (seed, epoch, batch, hop, node): each row (a
+// node at a hop of a batch) gets one 64-bit state from one Philox4x32-10 call,
 // and draw j of the row is SplitMix64's finaliser of that state advanced j+1
 // times. Nothing here keeps a position in a stream, so threads, workers and
 // backends cannot disagree.
@@ -31,7 +31,7 @@ type Stream struct {
 }
 
 // NewStream packs the fields into Philox's key and counter: key = seed; counter
-// word 1 = vertex bits 32..47 | hop << 16 | purpose << 24, word 2 = batch low 32
+// word 1 = node bits 32..47 | hop << 16 | purpose << 24, word 2 = batch low 32
 // bits, word 3 = batch bits 32..39 | epoch << 8.
 func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpose) Stream {
 	return Stream{
@@ -46,7 +46,7 @@ func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpo
 // kernel makes each hop's stream of them.
 func (s Stream) Words() [4]uint32 { return [4]uint32{s.k0, s.k1, s.c2, s.c3} }
 
-// State is the 64-bit state of vertex v's row: the first two words of the block.
+// State is the 64-bit state of node v's row: the first two words of the block.
 // It is Philox4x32 written out, since a row pays for it once and the compiler does
 // not unroll the loop.
 func (s Stream) State(v uint64) uint64 {

@@ -18,9 +18,9 @@ const (
 // mostPath is how many kinds of edges a metapath has at most.
 const mostPath = 64
 
-// mostVisits is how many vertices the walks of a seed visit at most where the top ones are
+// mostVisits is how many nodes the walks of a seed visit at most where the top ones are
 // asked for: a block sorts them in shared memory. visitShift is where a visit's place among them
-// stands below its vertex.
+// stands below its node.
 const (
 	mostVisits = 2048
 	visitShift = 16

@@ -157,7 +157,7 @@ func (e *engine[P, I]) edgesAt(words *[batch.WalkWords]int64, m memory.Memory) {
 	}
 }
 
-// mostVisited finds the vertices that the walks of each seed have visited most, where they were asked for.
+// mostVisited finds the nodes that the walks of each seed have visited most, where they were asked for.
 func (e *engine[P, I]) mostVisited(words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	if e.Top == 0 {
 		return
@@ -205,7 +205,7 @@ type unit[P, I csc.Index] struct {
 	last  [unitWalks]I // where the walk came from by an edge; -1: it did not
 
 	lists         [7][unitWalks]int32
-	alive, moving []int32 // those that stand at a vertex, and of them those that take an edge now
+	alive, moving []int32 // those that stand at a node, and of them those that take an edge now
 	step          [unitWalks]int64
 	draws         [unitWalks]uint64
 	start, degree [unitWalks]int64 // of the row
@@ -213,7 +213,7 @@ type unit[P, I csc.Index] struct {
 	scratch, rows [unitWalks]int64
 
 	// Of node2vec: those without an edge so far, after how many tries and by which draws of the step, those
-	// that ask whether two vertices are adjacent,
+	// that ask whether two nodes are adjacent,
 	// what is proposed to them, the coin of that, what the area of the edges back is and may be at most,
 	// the places of these, and where to look.
 	open, asking     []int32
@@ -362,7 +362,7 @@ func (e *engine[P, I]) row(r int64) (start, degree int64) {
 	return start, int64(e.indptr[r+1]) - start
 }
 
-// begin says of each walk that stands at a vertex whether it goes on, and from which row.
+// begin says of each walk that stands at a node whether it goes on, and from which row.
 func (u *unit[P, I]) begin() {
 	u.moving = u.moving[:0]
 	left := u.alive[:0]

@@ -12,13 +12,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// pairs says by one read of most pairs of vertices that no edge joins them: eight bits an edge, of which
+// pairs says by one read of most pairs of nodes that no edge joins them: eight bits an edge, of which
 // each pair that one joins has its own set. It is made once, under the lock, and goes with the graph.
 type pairs struct {
 	mu    sync.Mutex
 	pages *memory.Pages
 	words []uint32 // nil: not made yet
-	// How many edges lead from any vertex to any one other, at most.
+	// How many edges lead from any node to any one other, at most.
 	parallel int64
 }
 
@@ -59,7 +59,7 @@ func pairsOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*pairs, error) 
 // rowsOfUnit is how many rows a worker takes at a time.
 const rowsOfUnit = 1 << 12
 
-// gather sets the bits of all edges, and returns the longest run of one neighbour in a row.
+// gather sets the bits of all edges, and returns the longest run of one neighbor in a row.
 func gather[I csc.Index](words []uint32, back *csc.Relation, ids []I, crew csc.Crew, stop *atomic.Bool) int64 {
 	units := (back.Rows() + rowsOfUnit - 1) / rowsOfUnit
 	var next, longest atomic.Int64

@@ -9,7 +9,7 @@ import (
 )
 
 // ByType has the ids of walks, 64 bits wide, count within the types of a metapath: nodes[s] and edges[s]
-// are where those of the type at step s begin. roots is how many vertices the first type has; an id of a root
+// are where those of the type at step s begin. roots is how many nodes the first type has; an id of a root
 // beyond them is an error, and ids are as they were then.
 func ByType(m memory.Memory, nodes, edges []int64, roots int64) error {
 	words := memory.At[int64](m, 0, batch.WalkWords)

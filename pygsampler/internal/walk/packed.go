@@ -11,7 +11,7 @@ import (
 )
 
 // packed is the edges of a graph's rows with all that a uniform step reads, so that it reads one
-// place: two words an edge, where the neighbour's row begins, and the neighbour with its degree
+// place: two words an edge, where the neighbor's row begins, and the neighbor with its degree
 // above it. It is made once, under the lock, and goes with the graph.
 type packed struct {
 	mu    sync.Mutex

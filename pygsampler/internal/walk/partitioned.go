@@ -15,7 +15,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Walks of a graph in parts toss their coins here, and have each edge chosen where its row lies: all walks of a batch
+// Walks of a partitioned graph toss their coins here, and have each edge chosen where its row lies: all walks of a batch
 // ask for a step together, by the draw that decides it, so that the walks are those of the whole graph. What steps of
 // node2vec and of walks of several roots ask for is in parts_second.go and parts_roots.go.
 
@@ -27,7 +27,7 @@ const (
 	takenWords
 )
 
-// SampleParts makes the walks of a graph in parts, which has no rows itself, as Sample does of the whole graph.
+// SampleParts makes the walks of a partitioned graph, which has no rows itself, as Sample does of the whole graph.
 func SampleParts(r *Request, parts *cpu.Partition, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
 		return m, r.WrongRoots(r.Seeds.Len())
@@ -197,7 +197,7 @@ func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 	})
 }
 
-// nodesAfter is how many vertices there are where a step may lead to.
+// nodesAfter is how many nodes there are where a step may lead to.
 func (p *party[I]) nodesAfter(step int64) int64 {
 	if p.parts.Along == nil {
 		return p.Relation.NumNodes
@@ -209,7 +209,7 @@ func (p *party[I]) noVertex(v, nodes int64) error {
 	return fmt.Errorf("%w: expected vertices in [0, %d), got %d", request.ErrValue, nodes, v)
 }
 
-// move has a walk arrive at a vertex, along an edge whose id is at a place, if there are ids.
+// move has a walk arrive at a node, along an edge whose id is at a place, if there are ids.
 func (p *party[I]) move(w int32, step int64, v I, ids csc.Array, place int64) {
 	p.last[w], p.at[w] = p.at[w], v
 	p.nodes[(step+1)*p.walks+int64(w)] = v
@@ -323,10 +323,10 @@ func takenOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int) (vertices []
 // PartEdges asks for an edge of each of some rows of a part of a graph, or what else walks ask of them.
 type PartEdges struct {
 	*Rule
-	Relation *csc.Relation // row i is of vertex First + i
+	Relation *csc.Relation // row i is of node First + i
 	First    int64
 	Hop      int64     // the step, or what Rule makes of it
-	Vertices csc.Array // the vertices of an answer are as wide
+	Vertices csc.Array // the nodes of an answer are as wide
 	// Rule and Hop say which of these are given: where the walks came from, and the draws of their steps.
 	Last  csc.Array
 	Draws []int64
@@ -336,7 +336,7 @@ type PartEdges struct {
 	EdgeBits int
 }
 
-// Take chooses the edges as the walks of the whole graph choose them: by each the vertex that it leads to, -1 where
+// Take chooses the edges as the walks of the whole graph choose them: by each the node that it leads to, -1 where
 // the row has none, and its id. Of walks of node2vec, and of several roots, it tells what they ask.
 func Take(p *PartEdges) (m memory.Memory, err error) {
 	defer func() {
@@ -381,7 +381,7 @@ func takeOf[I csc.Index](p *PartEdges, rows int64) (m memory.Memory, err error) 
 	return m, nil
 }
 
-// needs says what a question says of each row beside its vertex.
+// needs says what a question says of each row beside its node.
 func (r *Rule) needs(hop int64) (draws, last bool) {
 	switch {
 	case r.Roots > 0:
@@ -427,7 +427,7 @@ func setID(ids csc.Array, place, id int64) {
 	}
 }
 
-// row is the first place and the number of the edges that a step at a vertex chooses from.
+// row is the first place and the number of the edges that a step at a node chooses from.
 func (p *PartEdges) row(v, step int64) (start, degree int64) {
 	row := (v-p.First)*max(p.Relation.Kinds, 1) + p.Kind(step)
 	if row >= p.Relation.Rows() {

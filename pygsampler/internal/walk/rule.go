@@ -21,11 +21,11 @@ type Rule struct {
 	P, Q    float64 // node2vec's return and in-out; both 0: first order
 	Path    []int64 // kinds of edges, step by step, again from the first on; nil: any
 	EdgeIDs bool    // say which edges were taken
-	// Every is after how many steps, again and again, a walk may stop, and visits a vertex; 0: after
-	// each, and before the first. Top is how many of the vertices that the walks of a seed have visited
+	// Every is after how many steps, again and again, a walk may stop, and visits a node; 0: after
+	// each, and before the first. Top is how many of the nodes that the walks of a seed have visited
 	// are told, those that they visited most first, and among these those that came first; 0: none.
 	Every, Top int64
-	// Roots is how many vertices of the seeds a walk begins at, and steps from one of: frontier
+	// Roots is how many nodes of the seeds a walk begins at, and steps from one of: frontier
 	// sampling. 0: one, by the rules above.
 	Roots int64
 	// FirstWalk is the number of the first walk, by which it draws: of walks that are dealt to several devices,
@@ -48,7 +48,7 @@ const (
 // Walks is how many there are of so many seeds.
 func (r *Rule) Walks(seeds int64) int64 { return seeds / max(r.Roots, 1) * max(r.PerSeed, 1) }
 
-// Visits is how many vertices the walks of a seed visit at most.
+// Visits is how many nodes the walks of a seed visit at most.
 func (r *Rule) Visits() int64 { return r.Length / max(r.Every, 1) * max(r.PerSeed, 1) }
 
 // MayStop says whether the coin of stopping is tossed before a step.
@@ -79,7 +79,7 @@ func Coin(draw uint64) uint64 { return draw >> 1 }
 // Chances are what coins are compared with, and what node2vec weighs by.
 type Chances struct {
 	Stop, Restart uint64
-	// Of node2vec: the factors of going back, to a vertex next to the last one, and to any other, as
+	// Of node2vec: the factors of going back, to a node next to the last one, and to any other, as
 	// chances that a proposed edge is accepted; the factors themselves; what Bound is to all, and what
 	// the first has beyond it.
 	Return, Common, Far    uint64
@@ -110,7 +110,7 @@ func (c *Chances) Area(back, all uint64) uint64 {
 	return uint64(float64(area/float64(rest+area)) * one)
 }
 
-// Class says which of three weights a draw falls in: of edges back, to common neighbours, and
+// Class says which of three weights a draw falls in: of edges back, to common neighbors, and
 // of the others. CUDA twin: class_of.
 func (c *Chances) Class(draw, back, common, far uint64) int {
 	first := float64(c.OfReturn * float64(back))

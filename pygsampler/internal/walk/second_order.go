@@ -8,7 +8,7 @@ import (
 )
 
 // chooseSecond is choose for node2vec (Grover and Leskovec): an edge to x is taken with its weight times
-// 1/p where x is the vertex t that the walk came from, 1 where an edge leads from x to t, and 1/q else. Edges are
+// 1/p where x is the node t that the walk came from, 1 where an edge leads from x to t, and 1/q else. Edges are
 // proposed by weight alone, for so many tries, and accepted with a chance; what 1/p has beyond the bound of the
 // others is an area of its own, in which a try takes an edge back. What is still open then is drawn by
 // the sums of the row, which is the same law, since failures tell nothing of the row.
@@ -97,7 +97,7 @@ func (u *unit[P, I]) perhaps(walks []int32) []int32 {
 	return found
 }
 
-// fewBack is up to how many edges between two vertices are looked at one after the other.
+// fewBack is up to how many edges between two nodes are looked at one after the other.
 const fewBack = 8
 
 // search moves lo of each walk to the first place in [lo, hi) of sorted ids that is not below what is

@@ -8,13 +8,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// kind is the vertices of one type.
+// kind is the nodes of one type.
 type kind struct {
 	// How many the batch has, how many seeds were given, and how many of these are distinct; where
 	// the arrays of the first three rows of a type begin, and of the trees, 0 for none.
 	nodes, seeds, distinct    int64
 	list, given, place, trees int64
-	// How many vertices there were when each hop began, and in the end.
+	// How many nodes there were when each hop began, and in the end.
 	ends []int64
 }
 
@@ -47,7 +47,7 @@ type joint struct {
 // that they describe, of the batch at an address. ends are the types that each relation leads from and
 // to, two for each of Relations.
 //
-// The batch has a vertex that is among the seeds twice once. Here each occurrence has a row of its
+// The batch has a node that is among the seeds twice once. Here each occurrence has a row of its
 // own, at the front, with the edges that were sampled for it, in every hop that expands it. Edges
 // out of it come from the first.
 func Joined(data int64, ends []int64) (m memory.Memory, err error) {
@@ -284,7 +284,7 @@ func made[T csc.Index](j *joint) (m memory.Memory, err error) {
 }
 
 // pieces are those of integers of so many bytes, but for the last one: of the ids at one place, the
-// first of them of the vertices, the edge ids at another, and of the factors, 0 for none of this width.
+// first of them of the nodes, the edge ids at another, and of the factors, 0 for none of this width.
 func (j *joint) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
 	p := &pieces{width: width}
 	if j.bits == 8*width {
@@ -351,7 +351,7 @@ func (j *joint) tell(words []int64, head [batch.HopsWords]int64) int64 {
 	return int64(end)
 }
 
-// list writes the vertices of a type, and says how many.
+// list writes the nodes of a type, and says how many.
 func list[T csc.Index](j *joint, k *kind, out []T) int {
 	nodes := view[T](j, k.list, k.nodes)
 	if k.more() == 0 {
@@ -370,7 +370,7 @@ func first[T csc.Index](j *joint, k *kind) []T {
 	return found
 }
 
-// moved is where a vertex is once each seed has a row of its own.
+// moved is where a node is once each seed has a row of its own.
 func moved[T csc.Index](firsts []T, v, more T) T {
 	if int64(v) < int64(len(firsts)) {
 		return firsts[v]

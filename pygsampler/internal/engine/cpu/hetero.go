@@ -40,7 +40,7 @@ type HeteroRequest struct {
 
 // heteroBatch is a batch of a heterogeneous graph in the making. A hop has a list of rows, those of
 // the first relation, then those of the second, and so on; its tiles are pieces of that list,
-// none of which has rows of two relations. So vertices of a type are numbered by their first
+// none of which has rows of two relations. So nodes of a type are numbered by their first
 // occurrence in that list, and each type by itself.
 type heteroBatch[I csc.Index] struct {
 	*HeteroRequest
@@ -58,9 +58,9 @@ type nodeType[I csc.Index] struct {
 	csc.NodeType
 	*nodeTypeScratch
 	n, expanded int64 // as those of sampling
-	first, rows int64 // of the hop: the vertices that it expands
+	first, rows int64 // of the hop: the nodes that it expands
 	coming      int64 // edges of the hop that lead from it
-	// The vertices by their numbers, with one more than used, as claimDirect has it; of a
+	// The nodes by their numbers, with one more than used, as claimDirect has it; of a
 	// disjoint batch trees has them.
 	vertices []I
 	trees    *disjointMap[I]
@@ -97,7 +97,7 @@ type nodeTypeScratch struct {
 	lists
 	numbers NodeMap
 	around  NodeMap   // of one relation's rows in a hop
-	table   hashTable // of pairs of tree and vertex
+	table   hashTable // of pairs of tree and node
 }
 
 var heteroShelf struct {
@@ -121,7 +121,7 @@ func takeHeteroScratch(types, relations int) *heteroScratch {
 	return s
 }
 
-// rowsHere is the map of the vertices of a relation whose rows are here.
+// rowsHere is the map of the nodes of a relation whose rows are here.
 func (s *heteroScratch) rowsHere(relation int) *NodeMap {
 	for len(s.here) <= relation {
 		s.here = append(s.here, &NodeMap{})
@@ -196,7 +196,7 @@ func (r *HeteroRequest) Expected() int64 {
 	return int64(min(total, 1<<62))
 }
 
-// bound is the most vertices of one type that the batch can hold, whatever the degrees.
+// bound is the most nodes of one type that the batch can hold, whatever the degrees.
 func (r *HeteroRequest) bound() float64 {
 	if r.Poisson {
 		return math.Inf(1)
@@ -357,7 +357,7 @@ func (s *heteroBatch[I]) plant(t int, first, total int64) error {
 	return nil
 }
 
-// reserve makes room for up to more new vertices.
+// reserve makes room for up to more new nodes.
 func (k *nodeType[I]) reserve(more int64) error {
 	if k.trees != nil {
 		return k.trees.reserve(&k.lists, &k.table, k.n, more)
@@ -373,7 +373,7 @@ func (k *nodeType[I]) reserve(more int64) error {
 	return Reserve(&k.numbers, more, k.vertices, k.n)
 }
 
-// frontier is the vertices that the hop expands.
+// frontier is the nodes that the hop expands.
 func (k *nodeType[I]) frontier() []I {
 	if k.trees != nil {
 		return k.trees.vertices[k.first : k.first+k.rows]
@@ -381,7 +381,7 @@ func (k *nodeType[I]) frontier() []I {
 	return k.vertices[k.first : k.first+k.rows]
 }
 
-// hop samples the rows of the vertices found so far, or of those that the last hop found, in
+// hop samples the rows of the nodes found so far, or of those that the last hop found, in
 // all relations; hop 0 is next to the seeds.
 func (s *heteroBatch[I]) hop(hop int) error {
 	s.advance()
@@ -453,7 +453,7 @@ func (s *heteroBatch[I]) drawRanked(hop int, draw func(worker int, tile int64)) 
 	return err
 }
 
-// advance says which vertices the next hop expands.
+// advance says which nodes the next hop expands.
 func (s *heteroBatch[I]) advance() {
 	for t := range s.nodeTypes {
 		k := &s.nodeTypes[t]
@@ -519,7 +519,7 @@ func (s *heteroBatch[I]) count(hop int) error {
 	return nil
 }
 
-// place makes room for the blocks of a hop, and for the vertices that it may find.
+// place makes room for the blocks of a hop, and for the nodes that it may find.
 func (s *heteroBatch[I]) place(hop int) error {
 	for i := range s.rels {
 		r := &s.rels[i]
@@ -564,7 +564,7 @@ func (s *heteroBatch[I]) claim(t *tile) {
 	r.src.n = n
 }
 
-// finish copies the lists of vertices into the region.
+// finish copies the lists of nodes into the region.
 func (s *heteroBatch[I]) finish() error {
 	for t := range s.nodeTypes {
 		k, word := &s.nodeTypes[t], s.out.Type(t)

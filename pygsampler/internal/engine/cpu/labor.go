@@ -16,11 +16,11 @@ import (
 )
 
 // Labor says which edges stay (M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
-// in GNNs", NeurIPS 2023). A vertex has one number for all relations of a hop.
+// in GNNs", NeurIPS 2023). A node has one number for all relations of a hop.
 //
 // CUDA twin: kernels/hetero/labor.cuh.
 type Labor struct {
-	Rounds     int64  // of LABOR-i; -1: until the expected number of vertices hardly falls
+	Rounds     int64  // of LABOR-i; -1: until the expected number of nodes hardly falls
 	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says
 	SameLayers bool   // the numbers of all hops are the same
 	Batches    uint64 // of a period of rng.Dependent
@@ -65,7 +65,7 @@ type laborRows[I csc.Index] struct {
 	vertices  []I       // by these numbers
 	q         []float64 // of each edge
 	factors   []float64 // of each row
-	pi, most  []float64 // of each of the vertices
+	pi, most  []float64 // of each of the nodes
 	keys      []laborKey
 }
 
@@ -236,7 +236,7 @@ func (s *laborBatch[I]) number(numbers rng.Dependent, r *relation[I]) {
 	}
 }
 
-// numberCopies gives parallel edges numbers of their own, all but the first of those that a row has from a vertex: with one
+// numberCopies gives parallel edges numbers of their own, all but the first of those that a row has from a node: with one
 // number for all, the bound of an edge could be another's that moves with it, and its factor would be wrong.
 func (s *laborBatch[I]) numberCopies(numbers rng.Dependent, relation int) error {
 	r, rows := &s.rels[relation], &s.laborRows
@@ -496,7 +496,7 @@ func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 	return nil
 }
 
-// largest makes of each vertex the largest factor of its rows, times the edge's value where there are some.
+// largest makes of each node the largest factor of its rows, times the edge's value where there are some.
 func (rows *laborRows[I]) largest(to, values []float64) {
 	lo := int64(0)
 	for row, hi := range rows.ends {

@@ -4,11 +4,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// NodeMap gives vertices local numbers by first occurrence, for engines beside this one. It
+// NodeMap gives nodes local numbers by first occurrence, for engines beside this one. It
 // serves one numbering at a time, and is reused without clearing; the zero value is ready. Free
 // gives its memory back.
 type NodeMap struct {
-	// Limit bounds the bytes of a map of all vertices; 0: DefaultMapBytes.
+	// Limit bounds the bytes of a map of all nodes; 0: DefaultMapBytes.
 	Limit  int64
 	narrow directMap[uint32]
 	wide   directMap[uint64]
@@ -17,7 +17,7 @@ type NodeMap struct {
 	by     numbering
 }
 
-// Begin starts a numbering of some of so many vertices, at most the given number of them.
+// Begin starts a numbering of some of so many nodes, at most the given number of them.
 func (m *NodeMap) Begin(nodes, most int64) error {
 	most = min(most, nodes)
 	m.nodes = nodes
@@ -56,7 +56,7 @@ func (m *NodeMap) fewest(most int64) uint32 {
 	return limit
 }
 
-// Narrow is the words of the map of a numbering: a vertex has the number that its word and the tag differ by, if that is below
+// Narrow is the words of the map of a numbering: a node has the number that its word and the tag differ by, if that is below
 // the limit. False: the numbering has another map.
 func (m *NodeMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
 	if m.by != narrowMap {
@@ -65,7 +65,7 @@ func (m *NodeMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
 	return m.narrow.words[:m.nodes], m.narrow.tag, m.narrow.limit, true
 }
 
-// Claim replaces ids by their numbers, of which n are given so far, and appends new vertices to
+// Claim replaces ids by their numbers, of which n are given so far, and appends new nodes to
 // nodes[:n]; it returns the new n. nodes has room for one more than all there will be.
 func Claim[I csc.Index](m *NodeMap, ids, nodes []I, n int64) (int64, error) {
 	switch m.by {
@@ -80,7 +80,7 @@ func Claim[I csc.Index](m *NodeMap, ids, nodes []I, n int64) (int64, error) {
 	return claimHashed(&m.table, ids, nodes, n), nil
 }
 
-// Reserve makes room for up to more new vertices beside the first n of nodes: Claim finds it then.
+// Reserve makes room for up to more new nodes beside the first n of nodes: Claim finds it then.
 func Reserve[I csc.Index](m *NodeMap, more int64, nodes []I, n int64) error {
 	if m.by == narrowMap || m.by == wideMap {
 		return nil

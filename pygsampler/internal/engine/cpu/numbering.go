@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Two maps give vertices their local numbers by first occurrence. Each serves one
+// Two maps give nodes their local numbers by first occurrence. Each serves one
 // batch at a time and is reused without clearing: an entry is live while its tag
 // is the batch's.
 
@@ -24,7 +24,7 @@ const (
 	wideNumbers   = 1 << 32
 )
 
-// directMap is a word for every vertex. It holds numbers below limit, and the tag
+// directMap is a word for every node. It holds numbers below limit, and the tag
 // counts batches in the bits above; when those run out the map is cleared.
 type directMap[W word] struct {
 	pages *memory.Pages
@@ -67,8 +67,8 @@ const (
 )
 
 // claimDirect replaces the original ids in ids by local numbers and appends each
-// new vertex to nodes[:n]; it returns the new n. nodes has room for one more than
-// all vertices, since the loop stores before it knows whether a vertex is new:
+// new node to nodes[:n]; it returns the new n. nodes has room for one more than
+// all nodes, since the loop stores before it knows whether a node is new:
 // a branch there would be mispredicted on half of all edges.
 func claimDirect[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) int64 {
 	if len(d.words)*int(unsafe.Sizeof(d.tag)) <= largeMap {
@@ -128,7 +128,7 @@ func (h *hashTable) begin() {
 	}
 }
 
-// reserve makes room for count vertices; the n that are numbered already are
+// reserve makes room for count nodes; the n that are numbered already are
 // entered again, by their keys, when the table has to grow.
 func (h *hashTable) reserve(count, n int64, key func(i int64) uint64) error {
 	size := int64(minEntries)

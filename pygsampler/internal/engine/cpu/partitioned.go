@@ -13,10 +13,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Partition is where the rows of a graph lie that is in parts of contiguous vertices: batches ask for the rows of each
+// Partition is where the rows of a graph lie that is in parts of contiguous nodes: batches ask for the rows of each
 // hop, and number what they are answered.
 type Partition struct {
-	Bounds []int64 // the vertex that each part begins at, and behind the last one the number of vertices
+	Bounds []int64 // the node that each part begins at, and behind the last one the number of nodes
 	// RowRequest has the rows of a hop drawn where they lie. It is called once for each hop, and ends early, with an
 	// error, where the batch is to end.
 	Ask func(*RowRequest) ([]RowReply, error)
@@ -26,7 +26,7 @@ type Partition struct {
 	Relations int
 }
 
-// WalkRelation is a relation that walks go along, and how many vertices there are where it leads to.
+// WalkRelation is a relation that walks go along, and how many nodes there are where it leads to.
 type WalkRelation struct{ Relation, Nodes int64 }
 
 // RowRequest are the rows that a hop needs, those of a part beside each other, in the frontier's order.
@@ -39,7 +39,7 @@ type RowRequest struct {
 	Bounds []int64
 }
 
-// An answer has no vertices. In the place of these it says how many arrays of a word for each edge it has, one behind
+// An answer has no nodes. In the place of these it says how many arrays of a word for each edge it has, one behind
 // another, and where: the keys of their times, if they bound the next hop, or of whole rows weights or other values.
 const (
 	wordArrays = batch.WordNumNodes
@@ -296,9 +296,9 @@ func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights 
 	return b, nil
 }
 
-// PartRows asks for rows of a part of a graph, as remote does of those of a whole hop: of the vertices of RowRequest.
+// PartRows asks for rows of a part of a graph, as remote does of those of a whole hop: of the nodes of RowRequest.
 type PartRows struct {
-	*Request             // its seeds do not count; First is the first vertex of the part
+	*Request             // its seeds do not count; First is the first node of the part
 	Ask      *RowRequest // its Starts do not count
 	// IDs are the ids of the part's edges by their places, where they have ids of their own; else those are Edge and
 	// what follows.
@@ -323,7 +323,7 @@ func (p *PartRows) arrays() int64 {
 }
 
 // Rows draws rows of a part of a graph as they are drawn in a batch of the whole graph. It gives a batch of one block
-// whose neighbours are not numbered.
+// whose neighbors are not numbered.
 func Rows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if p.Relation.Indices.Bits == 32 {

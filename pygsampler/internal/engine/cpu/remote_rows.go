@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// RemoteRows is the whole rows of a graph in parts that a batch has asked for, as a graph: its vertices are those of the whole
+// RemoteRows is the whole rows of a partitioned graph that a batch has asked for, as a graph: its nodes are those of the whole
 // one, so that what is drawn by their ids is drawn alike, and its edges stand in the order in which their rows came. A row
 // is asked for once a batch, and comes without the edges that the batch leaves out. One goroutine uses it.
 type RemoteRows[I csc.Index] struct {
@@ -20,8 +20,8 @@ type RemoteRows[I csc.Index] struct {
 	// weights it has Sums, and an Alias without elements: nobody draws single edges by it.
 	Relation csc.Relation
 
-	numbers *NodeMap // of the vertices whose rows are here
-	known   []I      // these vertices, with one more than used, as Claim has it
+	numbers *NodeMap // of the nodes whose rows are here
+	known   []I      // these nodes, with one more than used, as Claim has it
 	n       int64
 	ends    []int64 // of their rows
 	ids     []I
@@ -35,8 +35,8 @@ type RemoteRows[I csc.Index] struct {
 	copied  int
 }
 
-// NewNear has no rows yet, of so many vertices whose edges lead from so many; the parts' rows begin at bounds. Names are
-// the arrays that answers have of the edges; without any they may have weights. The map of vertices is the batch's alone.
+// NewNear has no rows yet, of so many nodes whose edges lead from so many; the parts' rows begin at bounds. Names are
+// the arrays that answers have of the edges; without any they may have weights. The map of nodes is the batch's alone.
 func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
 	r := &RemoteRows[I]{remoteSource: remoteSource[I]{bounds: bounds, nodes: sources, widths: widths, beside: int64(len(names))}, numbers: numbers, names: names}
 	if len(names) == 0 {
@@ -48,7 +48,7 @@ func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.
 	return r, numbers.Begin(vertices, vertices)
 }
 
-// Bring asks for the rows of those of some vertices that are not here.
+// Bring asks for the rows of those of some nodes that are not here.
 func (r *RemoteRows[I]) Bring(vertices []I, ask func(*RowRequest) ([]RowReply, error)) error {
 	if err := r.want(vertices); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r *RemoteRows[I]) Bring(vertices []I, ask func(*RowRequest) ([]RowReply, e
 	return r.keep()
 }
 
-// Rows says where the rows of vertices stand, all of which are here, and how many edges they have.
+// Rows says where the rows of nodes stand, all of which are here, and how many edges they have.
 func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
 	r.ids = append(r.ids[:0], vertices...)
 	Find(r.numbers, r.ids)
@@ -98,7 +98,7 @@ func (r *RemoteRows[I]) grow() {
 	}
 }
 
-// want sorts those of some vertices whose rows are not here by the parts that have them: they have been asked for next.
+// want sorts those of some nodes whose rows are not here by the parts that have them: they have been asked for next.
 func (r *RemoteRows[I]) want(vertices []I) (err error) {
 	r.ids = append(r.ids[:0], vertices...)
 	room := int(r.n) + len(r.ids) + 1
@@ -117,7 +117,7 @@ func (r *RemoteRows[I]) keep() error {
 		indptr, row := r.blocks[part].indptr, r.row[i]
 		edges += int64(indptr[row+1] - indptr[row])
 	}
-	// Neighbours, ids, and what stands beside them, in arrays that grow.
+	// Neighbors, ids, and what stands beside them, in arrays that grow.
 	size := r.widths.ID + r.widths.EdgeID + 8*max(r.beside, 1)
 	if err := memory.Affordable(2 * (int64(len(r.indices)) + edges) * size); err != nil {
 		return err

@@ -1,8 +1,8 @@
-// Package cpu is the CPU engine: it samples L-hop neighbourhoods into a batch.
+// Package cpu is the CPU engine: it samples L-hop neighborhoods into a batch.
 //
 // A hop runs in three steps over tiles of rows: count reads the row offsets and
-// sizes the block, draw chooses positions and gathers neighbours, claim gives
-// every new vertex its local number. Loads within a step are independent, so the
+// sizes the block, draw chooses positions and gathers neighbors, claim gives
+// every new node its local number. Loads within a step are independent, so the
 // hardware overlaps their misses. Tiles are counted and drawn by any worker in
 // any order, but claimed in order, one at a time: numbering by first occurrence
 // comes from that order alone, and no worker count can change it. Many workers
@@ -25,7 +25,7 @@ type Request struct {
 	request.Request
 	Relation *csc.Relation
 	Exclude  *csc.Exclusions
-	// MapBytes bounds the bytes of a direct map of all vertices; a larger graph
+	// MapBytes bounds the bytes of a direct map of all nodes; a larger graph
 	// takes a hash table sized to the batch.
 	MapBytes int64
 	// EdgeWeights asks for a factor for each edge: rng.Weights.Factors, request.Rule.Factor.
@@ -40,7 +40,7 @@ type Request struct {
 	// Most is how many edges a hop may have: a batch with a larger one ends with
 	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
 	Most int64
-	// First is the vertex whose row is the graph's first: the graph may be a part of a larger one.
+	// First is the node whose row is the graph's first: the graph may be a part of a larger one.
 	First int64
 	// Partition is where the rows lie of a graph that has none itself; nil: here. ByQueue does not heed it.
 	Parts *Partition

@@ -14,7 +14,7 @@ import (
 type tiled[I csc.Index] struct {
 	*Request
 	*hopRows
-	trees *disjointMap[I] // of the rows' vertices; nil: trees share vertices
+	trees *disjointMap[I] // of the rows' nodes; nil: trees share nodes
 	// Where mixed, the states of rows are those of an edge type, whose hash salt is.
 	salt  uint64
 	mixed bool
@@ -85,8 +85,8 @@ func (r *Request) excludedOf(v, start int64) []int64 {
 	return from
 }
 
-// readRows is the first position and the degree of each vertex; those beyond
-// indptr, which begins at vertex first, have no edges.
+// readRows is the first position and the degree of each node; those beyond
+// indptr, which begins at node first, have no edges.
 func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, first int64, starts, degrees []int64) {
 	rows := int64(len(indptr)) - 1
 	// Those of a part would be asked for in the wrong places.
@@ -344,7 +344,7 @@ func grow(a *[]int64, n int64) []int64 {
 	return (*a)[old:]
 }
 
-// gather fetches the neighbours and edge ids at CSC positions into the block from
+// gather fetches the neighbors and edge ids at CSC positions into the block from
 // edge at on.
 func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	to := at + int64(len(positions))
@@ -373,7 +373,7 @@ func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I
 	}
 }
 
-// gatherSources is gather of the neighbours alone. Its loads are independent, so their cache misses overlap.
+// gatherSources is gather of the neighbors alone. Its loads are independent, so their cache misses overlap.
 func gatherSources[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	source := csc.Of[I](g.Indices)
 	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.

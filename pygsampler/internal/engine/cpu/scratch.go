@@ -16,12 +16,12 @@ type scratch struct {
 	lists  // of a disjoint batch
 	hopRows
 	offsets []int64 // per tile: its first edge in the block
-	drawn   []int32 // per tile: set once its neighbours are there
+	drawn   []int32 // per tile: set once its neighbors are there
 	ranks   rankScratch
 	crewScratch
 }
 
-// lists are vertices by their numbers, and the trees that they are in.
+// lists are nodes by their numbers, and the trees that they are in.
 type lists struct{ vertices, trees, bounds *memory.Pages }
 
 func (l *lists) free() {

@@ -11,12 +11,12 @@ import (
 )
 
 // disjointSpace is what a disjoint batch needs beside the rest of a workspace: a table of
-// pairs of tree and vertex, in place of the map of all vertices.
+// pairs of tree and node, instead of the map of all nodes.
 type disjointSpace struct {
-	keys, words buffer // for each slot its pair, and what a map has for a vertex
+	keys, words buffer // for each slot its pair, and what a map has for a node
 	trees       buffer // for each row
 	bits        int    // log2 of the slots in use
-	shift       int    // a pair's key is tree << shift | vertex
+	shift       int    // a pair's key is tree << shift | node
 }
 
 // fit makes room for a batch of so many hops, and the table empty.

@@ -95,7 +95,7 @@ func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
 	return m.Address, nil
 }
 
-// Hetero is neighbour sampling of a heterogeneous graph, of one call: all hops in one launch.
+// Hetero is neighbor sampling of a heterogeneous graph, of one call: all hops in one launch.
 type Hetero struct {
 	Fanouts          [][]int64 // of each relation those of its hops, outermost first
 	Replace, OnlyNew bool
@@ -318,10 +318,10 @@ func (p *Hetero) outside(f *Flight, i int64) error {
 
 // heteroSpace is what a batch of a heterogeneous graph needs beside what hops need.
 type heteroSpace struct {
-	lists  buffer     // the vertices of each type by their numbers
+	lists  buffer     // the nodes of each type by their numbers
 	trees  buffer     // and their trees
 	bounds buffer     // and what bounds their edges
-	edges  buffer     // and those of the vertices that a hop's edges lead from
+	edges  buffer     // and those of the nodes that a hop's edges lead from
 	counts buffer     // of the seeds and of each hop: edges and first occurrences of each relation
 	tables buffer     // what the kernel knows of types and relations
 	staged gpu.Pinned // the same on its way
@@ -372,7 +372,7 @@ func (p *Hetero) beside() []int64 {
 	return p.numbers
 }
 
-// Fit makes room for rows, edges and vertices, and for the report.
+// Fit makes room for rows, edges and nodes, and for the report.
 func (p *Hetero) Fit(f *Flight) error {
 	if err := p.fit(f.graph, f.space, f.need, f.stream); err != nil {
 		return err
@@ -385,7 +385,7 @@ func (p *Hetero) Fit(f *Flight) error {
 	return f.space.reportOf(p.Words())
 }
 
-// fit makes room for rows, edges and vertices.
+// fit makes room for rows, edges and nodes.
 func (p *Hetero) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error {
 	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
 	if err := hop.fit(w, need, stream); err != nil {
@@ -415,7 +415,7 @@ func (p *Hetero) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) erro
 	return err
 }
 
-// most is how many vertices a batch may have of a type with so many, with room for so many rows.
+// most is how many nodes a batch may have of a type with so many, with room for so many rows.
 func (p *Hetero) most(nodes, capacity int64) uint64 {
 	if p.Disjoint {
 		return uint64(capacity)

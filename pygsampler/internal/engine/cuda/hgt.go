@@ -23,14 +23,14 @@ type hgtArgs struct {
 }
 
 // HGT is HGT's subgraphs of a heterogeneous graph, of one call: all iterations in one launch. Iterations are the hops of
-// a Hetero, and one more is those of the vertices that were chosen last; where that has its batch is working memory.
+// a Hetero, and one more is those of the nodes that were chosen last; where that has its batch is working memory.
 type HGT struct {
 	hops    Hetero
 	samples [][]int64 // of each type those of the iterations; -1: all
 }
 
 // NewHGT is the plan of a call that has so many seeds of each type, and so many positions to sample around of each
-// relation; nil: none. Of each type are its salt and how many vertices each iteration takes; rows keep up to most
+// relation; nil: none. Of each type are its salt and how many nodes each iteration takes; rows keep up to most
 // edges of a relation, -1: all.
 func NewHGT(relations int, most int64, salts []uint64, samples [][]int64, seeds, excluded []int64) *HGT {
 	p := &HGT{samples: samples}
@@ -92,7 +92,7 @@ func (p *HGT) Check(g *Graph, c *Call) error {
 // Words is what describes a batch.
 func (p *HGT) Words() int { return p.layout().Words() }
 
-// Shape is the numbers of vertices and of edges.
+// Shape is the numbers of nodes and of edges.
 func (p *HGT) Shape() string {
 	text := []byte(p.hops.Shape())
 	for _, n := range slices.Concat(p.samples...) {
@@ -148,7 +148,7 @@ func (p *HGT) Guess(g *Graph, seeds int64) Needs {
 type hgtSpace struct {
 	work                    buffer // the edges of all rows
 	words                   buffer // and what describes them
-	chosen, places, budgets buffer // as the vertices that have numbers
+	chosen, places, budgets buffer // as the nodes that have numbers
 	keys, numbers, lengths  buffer // of runs, twice
 	taken                   buffer
 
@@ -169,7 +169,7 @@ func (s *hgtSpace) all() []*buffer {
 	return []*buffer{&s.work, &s.words, &s.chosen, &s.places, &s.budgets, &s.keys, &s.numbers, &s.lengths, &s.taken}
 }
 
-// Fit makes room for rows, edges, vertices and runs, and for the report.
+// Fit makes room for rows, edges, nodes and runs, and for the report.
 func (p *HGT) Fit(f *Flight) error {
 	g, w, stream := f.graph, f.space, f.stream
 	if err := p.hops.fit(g, w, f.need, stream); err != nil {

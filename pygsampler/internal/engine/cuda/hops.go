@@ -82,7 +82,7 @@ type hopSpace struct {
 	narrow vertexMap // for plain launches of neighbor.cu; each map is made when one needs it
 	wide   vertexMap // for the others
 	rows   buffer    // 16 bytes for each row of a hop
-	vertex buffer    // and its vertex
+	vertex buffer    // and its node
 	firsts buffer    // a bit for each edge of a hop
 
 	rowCapacity, edgeCapacity int64

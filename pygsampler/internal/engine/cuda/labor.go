@@ -21,7 +21,7 @@ type heteroLaborArgs struct {
 // Labor is LABOR on a heterogeneous graph, of one call: all hops in one launch. NewLabor makes one.
 type Labor struct {
 	Hetero
-	Rounds     int64 // of LABOR-i; -1: until the expected number of vertices hardly falls
+	Rounds     int64 // of LABOR-i; -1: until the expected number of nodes hardly falls
 	Exact      bool  // as cpu.Labor has it, likewise the rest
 	SameLayers bool
 	Batches    uint64

@@ -29,7 +29,7 @@ func (h *host) leave() {
 
 // StartMany starts several batches of one graph together, up to mostBatches in a
 // launch. Calls that no such launch can serve get one each: those whose stream or
-// fanouts differ from their neighbours', or that have work enough for the whole device.
+// fanouts differ from their neighbors', or that have work enough for the whole device.
 //
 // Source: gSampler's super-batches, which fill a device that one batch does not.
 func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
@@ -59,7 +59,7 @@ func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
 	return flights, nil
 }
 
-// A flight takes so much for each vertex of its graph, and for each row and edge of a hop, beside the batch and what a program
+// A flight takes so much for each node of its graph, and for each row and edge of a hop, beside the batch and what a program
 // works in. Flights that take little are not counted: to ask for what is free takes as long as a batch.
 const (
 	perVertex   = 8

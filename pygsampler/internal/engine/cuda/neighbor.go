@@ -60,8 +60,8 @@ const (
 	binFromBytes = 256 << 20
 )
 
-// From so many edges on a hop looks for vertices that have numbers before it claims,
-// where half of all vertices have.
+// From so many edges on a hop looks for nodes that have numbers before it claims,
+// where half of all nodes have.
 const knownFromEdges = 1 << 21
 
 // rowKernels are the kernels of a file whose rows draw in one way: neighbor.cu
@@ -73,7 +73,7 @@ type rowKernels struct {
 	direct   int64                              // the largest fanout whose choices find room in shared memory
 	bins     bool                               // whether a bin's table does
 	// From how many edges on a hop is binned, and from how many bytes of the map on; and
-	// from how many edges on it looks for vertices that have numbers.
+	// from how many edges on it looks for nodes that have numbers.
 	binEdges, binBytes, knownEdges uint64
 }
 

@@ -49,7 +49,7 @@ type Needs struct {
 	Rows, Edges int64  // of a hop
 	Ranks       int64  // seeds and edges of all hops
 	Work        uint64 // bytes that a program works in
-	NoBins      bool   // some vertex comes too often
+	NoBins      bool   // some node comes too often
 	Arrived     bool   // some batch did; else Rows and Edges are guesses
 }
 

@@ -15,7 +15,7 @@ type named struct {
 	held            []gpu.Memory
 }
 
-// data is an array of one number for each edge id, or vertex.
+// data is an array of one number for each edge id, or node.
 type data struct {
 	address gpu.Address
 	dtype   csc.DType

@@ -111,7 +111,7 @@ type StaticHeteroPlan struct {
 	Plan     *Hetero // Seeds are how many a batch has of each type at most
 	Seed     uint64
 	SeedBits int // of each, 32 or 64
-	// Of each block, outermost first: how many vertices of each type and edges of each relation a batch may have.
+	// Of each block, outermost first: how many nodes of each type and edges of each relation a batch may have.
 	Vertices, Edges [][]int64
 	Grid            int // blocks of a launch; 0 for a good number
 }
@@ -429,7 +429,7 @@ type SpreadHetero struct {
 	NodeTypes []SpreadNodeType
 	Blocks    [][]SpreadHeteroBlock // of each block, outermost first, those of each relation
 	// Integers of 64 bits: the seeds of each type; then of each block and relation sources, destinations and edges; then
-	// of each type its vertices when each hop began, and in the end.
+	// of each type its nodes when each hop began, and in the end.
 	Counts gpu.Address
 }
 

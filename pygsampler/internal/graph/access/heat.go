@@ -9,20 +9,20 @@ import (
 )
 
 // What is taken for usual where nobody knows what will be sampled: a visit of a row reads so many of its edges at
-// most, and a hop meets so many neighbours, of which each vertex is visited once.
+// most, and a hop meets so many neighbors, of which each node is visited once.
 const (
 	usualFanout   = 10
 	usualFrontier = 1 << 14
 )
 
-// visited is the chance that a hop visits a vertex with that many out-edges of so many in all. One more, for seeds.
+// visited is the chance that a hop visits a node with that many out-edges of so many in all. One more, for seeds.
 func visited(out, edges int64) float64 {
 	return -math.Expm1(-usualFrontier * float64(out+1) / float64(max(edges, 1)))
 }
 
 // Heat writes how often edges are read, to compare runs of them with each other, each of perUnit edges but the
-// last one: a row by the chance that its vertex is among the neighbours of a hop, and of its edges up to usualFanout,
-// each as likely as the others. degrees are the out-degrees of all vertices.
+// last one: a row by the chance that its node is among the neighbors of a hop, and of its edges up to usualFanout,
+// each as likely as the others. degrees are the out-degrees of all nodes.
 func Heat(g *csc.Relation, degrees []int64, perUnit int64, heat []float64) {
 	clear(heat)
 	kinds := max(g.Kinds, 1)
@@ -42,8 +42,8 @@ func Heat(g *csc.Relation, degrees []int64, perUnit int64, heat []float64) {
 	}
 }
 
-// RowHeat writes how often rows of vertices are read, to compare runs of perUnit bytes with each other: each row, of
-// so many bytes, by the chance that a hop meets its vertex.
+// RowHeat writes how often rows of nodes are read, to compare runs of perUnit bytes with each other: each row, of
+// so many bytes, by the chance that a hop meets its node.
 func RowHeat(g *csc.Relation, degrees []int64, row, perUnit int64, heat []float64) {
 	clear(heat)
 	for v, n := range degrees {

@@ -9,10 +9,10 @@ import (
 )
 
 // Copies says of each edge, by its CSC position, how many positions before it the last edge of its row stands that leads
-// from the same vertex; 0: none does. Nil: no row of the graph has parallel edges.
+// from the same node; 0: none does. Nil: no row of the graph has parallel edges.
 type Copies []uint32
 
-// Is says that an edge before this one in its row leads from the same vertex. Edges of which out is true are not there;
+// Is says that an edge before this one in its row leads from the same node. Edges of which out is true are not there;
 // nil: all are.
 func (c Copies) Is(position int64, out func(position int64) bool) bool {
 	if c == nil {
@@ -79,7 +79,7 @@ type placed[I Index] struct {
 	at int32
 }
 
-// Each calls f for each edge of a row that has another one before it from the same vertex, with its place and how many
+// Each calls f for each edge of a row that has another one before it from the same node, with its place and how many
 // places before it that one stands.
 func (c *RowCopies[I]) Each(row []I, f func(i, back int)) {
 	sorted := true

@@ -14,7 +14,7 @@ const mostRows = 1 << 23
 
 // Degrees counts what a graph looks like, some edges at a time, so that whoever
 // asks can stop in between. It borrows the graph and keeps a counter of each
-// vertex; one goroutine at a time may use it. The zero value is of no use.
+// node; one goroutine at a time may use it. The zero value is of no use.
 type Degrees struct {
 	relation *Relation
 	parallel bool // whether to count parallel edges, which sorts each row
@@ -27,14 +27,14 @@ type Degrees struct {
 	changed  atomic.Bool
 }
 
-// Spread is the degrees of all vertices: quantiles are those of the nearest rank.
+// Spread is the degrees of all nodes: quantiles are those of the nearest rank.
 type Spread struct {
 	Min    int64 `json:"min"`
 	Median int64 `json:"median"`
 	P99    int64 `json:"p99"`
 	Max    int64 `json:"max"`
 	Zero   int64 `json:"zero"`
-	// Counts has (degree, number of vertices that have it), by degree.
+	// Counts has (degree, number of nodes that have it), by degree.
 	Counts [][2]int64 `json:"counts"`
 }
 
@@ -48,7 +48,7 @@ type Profile struct {
 	Parallel int64  `json:"parallel_edges"`
 }
 
-// NewDegrees takes the memory for the counters: 4 bytes for each vertex, 8 where
+// NewDegrees takes the memory for the counters: 4 bytes for each node, 8 where
 // there are 2^32 edges and more.
 func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	width := int64(4)
@@ -77,7 +77,7 @@ func (d *Degrees) Free() {
 	d.pages.Free()
 }
 
-// Out writes the out-degrees that were counted so far, one for each vertex.
+// Out writes the out-degrees that were counted so far, one for each node.
 func (d *Degrees) Out(to []int64) {
 	for v, n := range d.out32 {
 		to[v] = int64(n)
@@ -283,7 +283,7 @@ func spread(nodes int64, degree func(v int64) int64) Spread {
 	return s
 }
 
-// rank is the degree of the n-th vertex, from 1, in the order of the degrees.
+// rank is the degree of the n-th node, from 1, in the order of the degrees.
 func rank(counts [][2]int64, n int64) int64 {
 	for _, c := range counts {
 		if n -= c[1]; n <= 0 {

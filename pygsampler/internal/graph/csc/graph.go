@@ -14,7 +14,7 @@ type Graph struct {
 }
 
 // Schema is the types of nodes and edges, in the user's order; the relation of an edge type has its place. The rows
-// of a relation are the nodes of one type and its neighbours are those of another.
+// of a relation are the nodes of one type and its neighbors are those of another.
 type Schema struct {
 	NodeTypes []NodeType
 	EdgeTypes []EdgeType
@@ -61,7 +61,7 @@ func (g *Graph) IDBits() int {
 }
 
 // Validate checks what concerns several relations of a heterogeneous graph; each is valid by itself. Its nodes
-// are those of the larger type, so that neighbours may be beyond theirs: they are looked at then.
+// are those of the larger type, so that neighbors may be beyond theirs: they are looked at then.
 func (g *Graph) Validate() error {
 	for i, e := range g.EdgeTypes {
 		if uint(e.Src) >= uint(len(g.NodeTypes)) || uint(e.Dst) >= uint(len(g.NodeTypes)) {

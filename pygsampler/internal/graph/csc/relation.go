@@ -63,7 +63,7 @@ func Of[T Index](a Array) []T {
 }
 
 // Relation is the edges of one type in CSC: row v of Indices[Indptr[v]:Indptr[v+1]] lists
-// v's in-neighbours. It borrows its arrays and never writes to them; after
+// v's in-neighbors. It borrows its arrays and never writes to them; after
 // Validate its invariants hold for as long as the caller leaves the arrays alone
 // (and reads stay bounds-checked if not). Any number of goroutines may read it.
 type Relation struct {

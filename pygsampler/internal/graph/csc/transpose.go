@@ -280,7 +280,7 @@ func (g *Relation) rowOf(p int64) int64 {
 	return lo
 }
 
-// Ascends says whether the neighbours of each row ascend, as they do in a transposed graph.
+// Ascends says whether the neighbors of each row ascend, as they do in a transposed graph.
 func (g *Relation) Ascends() bool {
 	if g.Indices.Bits == 32 {
 		return ascends(g, g.Indices.I32)

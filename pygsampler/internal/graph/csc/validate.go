@@ -100,7 +100,7 @@ func Decrease(i, before, got int64) error {
 	return valueError("indptr[%d]: expected at least %d (indptr[%d]), got %d", i, before, i-1, got)
 }
 
-// Outside is the error of indices[i], which is no vertex.
+// Outside is the error of indices[i], which is no node.
 func Outside(i, nodes, got int64) error {
 	return valueError("indices[%d]: expected an id in [0, %d), got %d", i, nodes, got)
 }

@@ -41,7 +41,7 @@ func ParseDType(name string) (DType, bool) {
 	return 0, false
 }
 
-// Values is a borrowed array of one number for each edge or vertex. It is read as doubles,
+// Values is a borrowed array of one number for each edge or node. It is read as doubles,
 // by any number of goroutines, and stays valid as long as its owner keeps the memory; the
 // zero value is empty.
 type Values struct {
@@ -161,7 +161,7 @@ func Gather[I Index](v Values, to []float64, at []I) {
 
 func widen[T Number, I Index](to []float64, from []T, at []I) {
 	to = to[:len(at)]
-	// Elements of a vertex or an edge lie anywhere.
+	// Elements of a node or an edge lie anywhere.
 	data, size := unsafe.Pointer(unsafe.SliceData(from)), unsafe.Sizeof(*new(T))
 	for lo := 0; lo < len(at); lo += prefetch.Step {
 		switch size {

@@ -7,7 +7,7 @@ package csc
 const (
 	COONumNodes = iota
 	COONumEdges
-	COOBits // of vertices
+	COOBits // of nodes
 	COOEdgeIDBits
 	COOIndptr
 	COOIndices
@@ -18,7 +18,7 @@ const (
 // Words at the beginning of a transposed graph. Offsets are in bytes; that of edge ids is
 // 0 where they were not asked for.
 const (
-	TransposedNumRows = iota // of vertices, times types
+	TransposedNumRows = iota // of nodes, times types
 	TransposedNumEdges
 	TransposedIDBits
 	TransposedEdgeIDBits

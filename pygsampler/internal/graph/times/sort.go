@@ -17,7 +17,7 @@ type Sort struct {
 	Relation *csc.Relation // on the CPU
 	Name     string        // of the times, for errors
 	ByVertex bool
-	// One time for each edge id, or for each vertex: Int or Float, whichever is not nil.
+	// One time for each edge id, or for each node: Int or Float, whichever is not nil.
 	Int   func(int64) int64
 	Float func(int64) float64
 	Len   int64

@@ -12,8 +12,8 @@ import (
 // do. They are read-only, and any number of goroutines may read them.
 type Rows struct {
 	Edges []int64 // by position; they ascend in each row
-	Of    []int64 // by edge id, or by vertex
-	// ByVertex says that an edge is as old as the vertex that it leads from, and Of is by vertex.
+	Of    []int64 // by edge id, or by node
+	// ByVertex says that an edge is as old as the node that it leads from, and Of is by node.
 	ByVertex bool
 	Float    bool // times are float64, else int64
 }
@@ -22,7 +22,7 @@ type Rows struct {
 type Rule struct {
 	Before bool    // those before the bound; else those at it, too
 	Window float64 // how long before the bound they may be; infinite: any time
-	// Carry has a vertex that an edge reached bound by that edge's time; else a tree's bound is its seed's.
+	// Carry has a node that an edge reached bound by that edge's time; else a tree's bound is its seed's.
 	Carry bool
 	Last  bool // of more than the fanout the last ones
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Plan is a plan of neighbours by edge types.
+// Plan is a plan of neighbors by edge types.
 type Plan struct {
 	Fanouts
 	replace     bool

@@ -83,7 +83,7 @@ func (p *Plan) request(w *plan.Work) (*cpu.HGTRequest, error) {
 	return r, nil
 }
 
-// Expected is what the seeds and the vertices that are chosen give if they have the mean degree.
+// Expected is what the seeds and the nodes that are chosen give if they have the mean degree.
 func (p *Plan) Expected(w *plan.Work) int64 {
 	r, err := p.request(w)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Options are the fields of a document that all families of neighbours have.
+// Options are the fields of a document that all families of neighbors have.
 type Options struct {
 	request.Hops
 	Prob, Mask  string // names of edge arrays; "": none
 	EdgeWeights bool   // each edge has its Horvitz-Thompson factor
-	Ordered     bool   // vertices are numbered by first occurrence
-	MapBytes    int64  // bytes of the vertex map of a batch on the CPU; 0: the default
+	Ordered     bool   // nodes are numbered by first occurrence
+	MapBytes    int64  // bytes of the node map of a batch on the CPU; 0: the default
 }
 
 // ReadOptions takes the fields of a document.
@@ -56,7 +56,7 @@ func (o *Options) plain(d *plan.Document, mode string) {
 	}
 }
 
-// Plan is a plan of neighbours, or of a mode beside it.
+// Plan is a plan of neighbors, or of a mode beside it.
 type Plan struct {
 	Options
 	device cuda.Plan

@@ -113,7 +113,7 @@ func parsed(code []string, weight string) (*program.Program, error) {
 	return program.Parse(strings.Join(code, "\n"), weight)
 }
 
-// neighbors is the plan of the neighbour family that makes these hops.
+// neighbors is the plan of the neighbor family that makes these hops.
 func neighbors(hops request.Hops) *neighbor.Plan {
 	text, err := json.Marshal(map[string]any{"fanouts": hops.Fanouts, "replace": hops.Replace})
 	if err != nil {
@@ -177,7 +177,7 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Relation: w.Graph.Relation(0), Exclude: w.Excluded(0)}, w.Crew, w.Stop)
 }
 
-// Apart is the same program of a graph in parts: who asks for its rows knows which arrays there are.
+// Apart is the same program of a partitioned graph: who asks for its rows knows which arrays there are.
 func (p *Plan) Apart() (plan.Plan, error) {
 	if err := p.Program.Apart(); err != nil {
 		return nil, fmt.Errorf("%w: %w", request.ErrValue, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Plan is a plan of neighbours by time. Each seed has a tree of its own.
+// Plan is a plan of neighbors by time. Each seed has a tree of its own.
 type Plan struct {
 	request.Hops
 	Rule        times.Rule

@@ -26,7 +26,7 @@ const (
 	seeds    = 1 << 14
 	few      = 1 << 10 // of which out-edges are found
 	drawn    = 8
-	large    = 1 << 21 // vertices whose arrays no second-level cache holds
+	large    = 1 << 21 // nodes whose arrays no second-level cache holds
 	repeats  = 9       // of which the fastest counts: what else the machine does only adds
 )
 
@@ -181,7 +181,7 @@ func timesOf(m memory.Memory, p *program.Program) []float64 {
 	return times
 }
 
-// empty is a graph of one edge and many vertices.
+// empty is a graph of one edge and many nodes.
 func empty() *csc.Relation {
 	indptr := make([]int64, large+1)
 	for v := range indptr[1:] {
@@ -193,7 +193,7 @@ func empty() *csc.Relation {
 	}
 }
 
-// graph is one of vertices that all have the same degree, and neighbours anywhere.
+// graph is one of nodes that all have the same degree, and neighbors anywhere.
 func graph() *csc.Relation {
 	indptr, indices := make([]int64, vertices+1), make([]int32, vertices*degree)
 	weights := make([]float64, len(indices))

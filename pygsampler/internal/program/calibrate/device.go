@@ -14,8 +14,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Size is that of the graph that a GPU is measured by: vertices, all of the same degree, and some of them whose out-edges
-// are taken. A graph of a 256th of the vertices tells what does not grow with the edges.
+// Size is that of the graph that a GPU is measured by: nodes, all of the same degree, and some of them whose out-edges
+// are taken. A graph of a 256th of the nodes tells what does not grow with the edges.
 type Size struct{ Vertices, Degree, Rows int }
 
 // Large is more than the caches of a GPU: 2^25 edges.
@@ -141,7 +141,7 @@ func (o *onDevice) best(g *cuda.Graph, layout program.Layout, rows int) (best fl
 	return best, nil
 }
 
-// plain is a graph of vertices that all have the same degree, and neighbours anywhere.
+// plain is a graph of nodes that all have the same degree, and neighbors anywhere.
 func plain(vertices, degree int) *csc.Relation {
 	indptr, indices := make([]int64, vertices+1), make([]int32, vertices*degree)
 	x := uint64(1)

@@ -129,7 +129,7 @@ func Keys(draws []uint64, weights []float64, places []int64, keys []uint64) {
 	C.pgs_keys(at[C.uint64_t](draws), at[C.double](weights), at[C.int64_t](places), C.int64_t(len(draws)), at[C.uint64_t](keys), C.int(widest))
 }
 
-// Draw puts, in the place of each draw, which of the elements it falls on whose sums these are: the first above it, once it
+// Draw puts, instead of each draw, which of the elements it falls on whose sums these are: the first above it, once it
 // is reduced to the last sum.
 func Draw(sums, draws []uint64) {
 	total := sums[len(sums)-1]

@@ -1,8 +1,8 @@
 // Package layout says which nodes of a program have their data in one of two ways, and what either takes: the choice of
 // layouts of gSampler (Gong et al., SOSP 2023), section 4.3, as far as it is one here.
 //
-//   - A vector of all vertices whose elements edges take is made edge by edge, or stored for all vertices.
-//   - The rows of A[:, S] are those that its edges have, numbered as they come, or all vertices, which need no numbers.
+//   - A vector of all nodes whose elements edges take is made edge by edge, or stored for all nodes.
+//   - The rows of A[:, S] are those that its edges have, numbered as they come, or all nodes, which need no numbers.
 //   - A[R, S] is found among the in-edges of its columns (CSC), or among the out-edges of its rows (CSR), of which a
 //     form is made once for a graph.
 package layout
@@ -25,7 +25,7 @@ var (
 // Forced are names of the other ways, by which experiments ask for them.
 var Forced = map[string]Ways{"vertices": Elements, "all_rows": Rows, "out_edges": Between}
 
-// Of are the choices of all nodes. A vector of all vertices is one where edges take elements that are made of others;
+// Of are the choices of all nodes. A vector of all nodes is one where edges take elements that are made of others;
 // arrays and degrees are read where they are. A slice is one where its rows are reduced or chosen, and nobody sees their
 // order, or how many there are.
 func Of(p *program.Program) []Ways {
@@ -60,7 +60,7 @@ func OnDevice(p *program.Program) []Ways {
 	return ways
 }
 
-// unseen finds the slices whose rows may be all vertices.
+// unseen finds the slices whose rows may be all nodes.
 func unseen(p *program.Program, ways []Ways) {
 	seen := make([]bool, len(p.Nodes))
 	for _, node := range p.Returned() {
@@ -95,7 +95,7 @@ func unseen(p *program.Program, ways []Ways) {
 	}
 }
 
-// asRows says that a draw of rows is the same of all vertices: each draws by itself, by a reduction of its edges, which
+// asRows says that a draw of rows is the same of all nodes: each draws by itself, by a reduction of its edges, which
 // is 0 where there are none.
 func asRows(p *program.Program, draw *program.Node) bool {
 	if draw.Replace && draw.K >= 0 {
@@ -119,13 +119,13 @@ func unordered(p *program.Program, n *program.Node, vector int) bool {
 
 func reduces(n *program.Node) bool { return n.Op >= program.Sum && n.Op <= program.Count }
 
-// computed says that elements of a vector of all vertices are made of others, or of nothing.
+// computed says that elements of a vector of all nodes are made of others, or of nothing.
 func computed(n *program.Node) bool {
 	all := n.Type.Kind == program.Vector && n.Type.Along.Space == program.All
 	return all && (n.Op == program.Random || n.Maps() && len(n.In) > 0)
 }
 
-// Work is nanoseconds of an element of a vector of all vertices: made for an edge, or in its turn.
+// Work is nanoseconds of an element of a vector of all nodes: made for an edge, or in its turn.
 type Work struct{ Edge, Vertex float64 }
 
 // Works are those of all nodes.
@@ -167,7 +167,7 @@ func AsRows(c costs.Costs, edges, vertices float64) (usual, other float64) {
 // Cross is nanoseconds of A[R, S] by both ways: with so many in-edges of columns, and out-edges of rows.
 func Cross(c costs.Costs, in, out float64) (usual, other float64) { return c.Look * in, c.Out * out }
 
-// Turn is nanoseconds of finding the out-edges of all vertices of a graph, once.
+// Turn is nanoseconds of finding the out-edges of all nodes of a graph, once.
 func Turn(c costs.Costs, edges float64) float64 { return c.Turn * edges }
 
 // CrossOnDevice is Cross of a GPU.

@@ -6,8 +6,8 @@ import (
 )
 
 // layouts marks nodes that have their data in one of two ways, of which a batch takes the one that costs less by its own
-// sizes: vectors of all vertices whose elements edges take, made for each edge or stored for all vertices, and A[R, S],
-// found by its columns or by its rows. Legal, since an element is a function of its vertex alone, and edges that are
+// sizes: vectors of all nodes whose elements edges take, made for each edge or stored for all nodes, and A[R, S],
+// found by its columns or by its rows. Legal, since an element is a function of its node alone, and edges that are
 // found by rows are put in the order of columns and places.
 func layouts(p *program.Program) (*program.Program, error) {
 	ways := layout.Of(p)

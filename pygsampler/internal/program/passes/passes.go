@@ -134,7 +134,7 @@ func checkMarks(p *program.Program) error {
 	return nil
 }
 
-// everywhere says that a value can be kept with the graph: one, or a row of them, for each vertex, or one.
+// everywhere says that a value can be kept with the graph: one, or a row of them, for each node, or one.
 func everywhere(t program.Type) bool {
 	return t.Kind == program.Scalar || (t.Kind == program.Vector || t.Kind == program.Dense) && t.Along.Space == program.All
 }

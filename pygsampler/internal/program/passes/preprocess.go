@@ -2,7 +2,7 @@ package passes
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
-// preprocess marks what is made once for a graph and kept with it: vectors and dense rows of all vertices (A @ X)
+// preprocess marks what is made once for a graph and kept with it: vectors and dense rows of all nodes (A @ X)
 // and scalars that are functions of the graph alone, and of those the last ones, which
 // something else takes: what they are made of is not needed then. Arrays and degrees are
 // there already. Legal as long as the graph's arrays are left alone.
@@ -17,7 +17,7 @@ func preprocess(p *program.Program) (*program.Program, error) {
 			return
 		}
 		for _, taker := range takers[i].nodes {
-			// A vertex's chances times an edge's value are nothing that a graph keeps.
+			// A node's chances times an edge's value are nothing that a graph keeps.
 			n.Once = n.Once || !fixed[taker] || !everywhere(p.Nodes[taker].Type)
 		}
 		n.Once = n.Once || takers[i].returned

@@ -8,8 +8,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Neighbors is the neighbour sampling that a program is, or false: hop by hop a slice, a
-// uniform draw of its columns, and all vertices so far,
+// Neighbors is the neighbor sampling that a program is, or false: hop by hop a slice, a
+// uniform draw of its columns, and all nodes so far,
 //
 //	S0 = seeds; Bi = A[:, Si].individual_sample(Ki); Si+1 = Si | Bi.row()
 //
@@ -42,7 +42,7 @@ func Neighbors(p *program.Program) (hops request.Hops, is bool) {
 	return hops, true
 }
 
-// grown says that a list is the one before, its vertices distinct, and the rows of a block.
+// grown says that a list is the one before, its nodes distinct, and the rows of a block.
 func grown(p *program.Program, list, before, block int) bool {
 	n := &p.Nodes[list]
 	if n.Op != program.Union {
@@ -62,11 +62,11 @@ func grown(p *program.Program, list, before, block int) bool {
 }
 
 // Poisson is the hops that a program is whose edges stay by their chances, or nil: hop by hop a slice, those of its edges whose
-// source has a number that is at most the chance, and all vertices so far,
+// source has a number that is at most the chance, and all nodes so far,
 //
 //	S0 = seeds; Ci = A[:, Si]; Fi = Ci where r <= p; Bi = Fi, or values v; Si+1 = Si | Bi.row()
 //
-// r being a number of all vertices, alike in all hops or not, p the chance of the column, min(Ki / |Ci|, 1), or that of LABOR-i,
+// r being a number of all nodes, alike in all hops or not, p the chance of the column, min(Ki / |Ci|, 1), or that of LABOR-i,
 // min(c pi, 1), which chancesOf has, and v 1/p, or x |x| / sum(x) along columns with x = 1/p. Legal, since the kernel of such hops
 // does these steps; on the CPU the executor does.
 func Poisson(p *program.Program) *program.Poisson {

@@ -96,12 +96,12 @@ type scratch struct {
 	arena arena
 	// numbers serves numberings that end before the next begins.
 	numbers cpu.NodeMap
-	here    cpu.NodeMap // of vertices whose rows are here, of those that lie elsewhere
-	members []uint64    // a bit for each vertex, 0 but while somebody uses them
+	here    cpu.NodeMap // of nodes whose rows are here, of those that lie elsewhere
+	members []uint64    // a bit for each node, 0 but while somebody uses them
 	workers []*worker
 }
 
-// membersOf is a bit for each of so many vertices, all 0; whoever sets some clears them.
+// membersOf is a bit for each of so many nodes, all 0; whoever sets some clears them.
 func (s *scratch) membersOf(vertices int64) []uint64 {
 	if words := (vertices + 63) / 64; int64(len(s.members)) < words {
 		s.members = make([]uint64, words)

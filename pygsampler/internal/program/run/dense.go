@@ -70,7 +70,7 @@ func (d *denseRows) row(to []float32, u int64, wide []float64) {
 	}
 }
 
-// takeRows is the rows of a list's vertices.
+// takeRows is the rows of a list's nodes.
 func (c *call[I]) takeRows(n *program.Node) *denseRows {
 	from := c.values[n.In[0]].dense
 	if c.Nodes[n.In[0]].Type.Along.Space != program.All {
@@ -290,7 +290,7 @@ func (ev *evaluator[I]) dot(n *program.Node, t *tile[I], to []float64) {
 	dense.Dot(to, p.data, at, q.data, lead, p.width)
 }
 
-// rowPlaces is which element each edge's row is of what runs along rows, or of all vertices.
+// rowPlaces is which element each edge's row is of what runs along rows, or of all nodes.
 func (ev *evaluator[I]) rowPlaces(t *tile[I], along program.Along) []I {
 	if along.Space == program.All {
 		return ev.sourceVertices()

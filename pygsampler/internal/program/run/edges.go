@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// list is vertices in an order.
+// list is nodes in an order.
 type list[I csc.Index] struct{ ids []I }
 
 // edges is a matrix without its values: columns, and edges column by column. Those of whole columns
@@ -29,7 +29,7 @@ type edges[I csc.Index] struct {
 	// Of an Extract: which of the parent's columns each is; -1: none. Others have their parent's columns.
 	wasColumn []I
 	whole     bool // all edges of the graph
-	all       bool // all vertices are its rows, with edges and without
+	all       bool // all nodes are its rows, with edges and without
 
 	// What rowsOf makes: the rows, and of each edge which one it has.
 	rows  *list[I]
@@ -114,7 +114,7 @@ func (c *call[I]) wholeEdges() *edges[I] {
 	return g.Kept.Put(text, e).(*edges[I])
 }
 
-// slice is all in-edges of a list's vertices.
+// slice is all in-edges of a list's nodes.
 func (c *call[I]) slice(columns *list[I]) *edges[I] {
 	n := int64(len(columns.ids))
 	e := &edges[I]{ranged: true, columns: columns, indptr: take[int64](&c.arena, n+1), shift: take[int64](&c.arena, n)}
@@ -169,7 +169,7 @@ func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 	e.indptr[len(e.indptr)-1] = at
 }
 
-// numbering begins a numbering of at most so many vertices, and is a list with room for them.
+// numbering begins a numbering of at most so many nodes, and is a list with room for them.
 func (c *call[I]) numbering(most int64) []I {
 	most = min(most, c.Relation.NumNodes)
 	if err := c.numbers.Begin(c.Relation.NumNodes, most); err != nil {
@@ -193,7 +193,7 @@ func (c *call[I]) claim(ids, nodes []I, n int64) int64 {
 	return n
 }
 
-// claimed is how many edges are numbered at a time: their vertices stay in the cache.
+// claimed is how many edges are numbered at a time: their nodes stay in the cache.
 const claimed = 1 << 12
 
 // rowsOf finds the rows of a matrix, by first occurrence, and which one each edge has.
@@ -227,7 +227,7 @@ func (c *call[I]) rowsOf(e *edges[I]) *edges[I] {
 	return e
 }
 
-// numberedSources numbers the vertices that edges come from.
+// numberedSources numbers the nodes that edges come from.
 func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 	n, count := int64(0), int64(len(local))
 	for lo := int64(0); lo < count; lo += claimed {
@@ -300,7 +300,7 @@ func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) (of *list
 	return &list[I]{nodes[:n]}, was[:n]
 }
 
-// sources writes the vertices that edges come from.
+// sources writes the nodes that edges come from.
 func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 	if !e.ranged {
 		places := e.places[lo:hi]
@@ -321,7 +321,7 @@ func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 }
 
 // fetchNext asks the memory for what an array along the CSC has of the tile of whole columns that follows. Columns of a
-// slice lie anywhere in the graph, and each begins with a wait of some 100 ns else: edges between 10,000 vertices of
+// slice lie anywhere in the graph, and each begins with a wait of some 100 ns else: edges between 10,000 nodes of
 // 50 edges took 2.4 ms of one core, and take 0.8.
 func fetchNext[T any, I csc.Index](array []T, e *edges[I], column, lo int64) {
 	if hi := min(lo+tileEdges, e.count()); e.shift != nil && lo < hi {
@@ -348,7 +348,7 @@ func (e *edges[I]) runs(column, lo, hi int64, run func(at, n, place int64)) int6
 	}
 }
 
-// cross is those of whole columns that come from a list's vertices. Most edges of the columns lead elsewhere: a bit of their
+// cross is those of whole columns that come from a list's nodes. Most edges of the columns lead elsewhere: a bit of their
 // row says so, which the cache has, and the map is asked for the others alone.
 func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 	nodes, own := c.numbering(int64(len(rows.ids))), take[I](&c.arena, int64(len(rows.ids)))

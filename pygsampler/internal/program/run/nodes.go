@@ -123,7 +123,7 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 			equal = append(equal, i)
 		}
 	}
-	// Equal keys: the lower vertex, then the first.
+	// Equal keys: the lower node, then the first.
 	slices.SortStableFunc(equal, func(a, b int64) int { return cmp.Compare(vertices[a], vertices[b]) })
 	to = append(to, equal[:n.K-int64(len(to))]...)
 	slices.Sort(to)

@@ -405,7 +405,7 @@ func (c *call[I]) vectorOf(i int) []float64 {
 	return to
 }
 
-// makeVector makes a vector, unless it is one of all vertices whose elements are made where they are taken.
+// makeVector makes a vector, unless it is one of all nodes whose elements are made where they are taken.
 func (c *call[I]) makeVector(i int) {
 	n, v := &c.Nodes[i], &c.values[i]
 	switch n.Op {

@@ -68,7 +68,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 type value[I csc.Index] struct {
 	list   *list[I]
 	edges  *edges[I]
-	vector []float64 // along its list, or of all vertices
+	vector []float64 // along its list, or of all nodes
 	matrix []float64 // of stored matrices
 	scalar float64
 	dense  *denseRows

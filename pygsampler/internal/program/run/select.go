@@ -537,7 +537,7 @@ func (c *call[I]) times(n *program.Node) []float64 {
 	return to
 }
 
-// chances refuses elements that nothing can be drawn by, each of the vertex that of gives, and says whether all are
+// chances refuses elements that nothing can be drawn by, each of the node that of gives, and says whether all are
 // positive.
 func (c *call[I]) chances(op string, by []float64, of func(i int) I) bool {
 	wrong, positive := c.signs(by)

@@ -23,8 +23,8 @@ type tile[I csc.Index] struct {
 	parent *tile[I] // the same edges among those of the parent
 }
 
-// span is some elements of a list: from lo on, or those at places; ids are their vertices, nil where the list is all
-// vertices.
+// span is some elements of a list: from lo on, or those at places; ids are their nodes, nil where the list is all
+// nodes.
 type span[I csc.Index] struct {
 	n, lo int64
 	ids   []I
@@ -35,7 +35,7 @@ type span[I csc.Index] struct {
 type evaluator[I csc.Index] struct {
 	*call[I]
 	// The tile, and what is known of its edges, made when it is asked for: the columns that they are in,
-	// their places in the CSC, original ids, and the vertices they come from.
+	// their places in the CSC, original ids, and the nodes they come from.
 	root               tile[I]
 	column, place, ids []int64
 	source             []I
@@ -244,7 +244,7 @@ func (ev *evaluator[I]) edgeIDs() []int64 {
 	return ev.ids
 }
 
-// sourceVertices are the vertices that the edges come from.
+// sourceVertices are the nodes that the edges come from.
 func (ev *evaluator[I]) sourceVertices() []I {
 	if ev.source == nil {
 		ev.source = ev.numbers.take(ev.root.n)
@@ -262,7 +262,7 @@ func (ev *evaluator[I]) sourceVertices() []I {
 	return ev.source
 }
 
-// columnVertices are the vertices that the edges lead to.
+// columnVertices are the nodes that the edges lead to.
 func (ev *evaluator[I]) columnVertices() []I {
 	to, ids := ev.numbers.take(ev.root.n), ev.root.set.columns.ids
 	for i, column := range ev.columns() {
@@ -391,7 +391,7 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	}
 }
 
-// numberCopies writes the numbers of parallel edges, of all but the first of a column from a vertex.
+// numberCopies writes the numbers of parallel edges, of all but the first of a column from a node.
 func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 	numbers := ev.numbersOf(n, rng.Candidates)
 	next, between := numbers.Next()
@@ -421,9 +421,9 @@ func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 	}
 }
 
-// uniforms are the uniform numbers of so many vertices or edges.
+// uniforms are the uniform numbers of so many nodes or edges.
 func uniforms[I csc.Index](numbers rng.Dependent, of span[I], to []float64) {
-	// A number takes the place of its vertex.
+	// A number takes the place of its node.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
 	of.numbers(0, words)
 	numbers.Uniforms(words)
@@ -554,7 +554,7 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 	}
 }
 
-// vertex is element k of a span.
+// node is element k of a span.
 func (s span[I]) vertex(k int) int64 {
 	if s.ids == nil {
 		return s.lo + int64(k)

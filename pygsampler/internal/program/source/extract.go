@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// extract writes the columns of a list's vertices, with the edges of c: each column of the list looks up which of c's it is,
+// extract writes the columns of a list's nodes, with the edges of c: each column of the list looks up which of c's it is,
 // one above its place there, or 0. Steps that there are make it, so that no other program's kernel has anything of it.
 func (w *writer) extract(i int, n *program.Node, c string) {
 	columns := w.distinct(i, n.In[1])
@@ -32,7 +32,7 @@ func (w *writer) extract(i int, n *program.Node, c string) {
 	w.line("m.barrier();")
 }
 
-// isIn writes along a list 1 for vertices that are claimed by another.
+// isIn writes along a list 1 for nodes that are claimed by another.
 func (w *writer) isIn(i int, n *program.Node, of string) {
 	w.text.Numberings++
 	w.line("m.sync();")

@@ -21,8 +21,8 @@ import (
 // graph once, or an input.
 type Array struct {
 	Name   string
-	Vertex bool            // of vertices; else of edges, by their ids
-	Rows   bool            // so many numbers of each vertex
+	Vertex bool            // of nodes; else of edges, by their ids
+	Rows   bool            // so many numbers of each node
 	Input  *program.Tensor // nil: no input
 	Once   int             // the place among the text's Once, from 1 on; 0: none of them
 	Copies bool            // csc.Copies of the graph, or null
@@ -33,10 +33,10 @@ type Text struct {
 	Source     string
 	Arrays     []Array
 	Cells      int   // counters, 0 at first
-	Numberings int   // tags of the vertex map
+	Numberings int   // tags of the node map
 	Between    bool  // A[R, S] may be found by the out-edges of R
 	ByRows     bool  // and is in any case, at one node at least
-	Once       []int // nodes that are made once for a graph, doubles of all vertices or one, or rows of them
+	Once       []int // nodes that are made once for a graph, doubles of all nodes or one, or rows of them
 }
 
 // Kernel is the kernel's name.
@@ -97,9 +97,9 @@ type writer struct {
 	err     error
 
 	raw     []bool       // a list of rows: those of all edges, one behind another, as who takes it has each once in any case
-	made    map[int]bool // what chooses edges of a list's vertices finds where those are, since it was made with the list
-	claimed int          // the node whose vertices are claimed where they are written, all numberings before it being done; -1: none
-	nests   bool         // the vertices of a batch have been claimed
+	made    map[int]bool // what chooses edges of a list's nodes finds where those are, since it was made with the list
+	claimed int          // the node whose nodes are claimed where they are written, all numberings before it being done; -1: none
+	nests   bool         // the nodes of a batch have been claimed
 	crossed marked       // the last A[list, list], whose rows are claimed by their places until the next numbering
 }
 

@@ -13,7 +13,7 @@ import (
 type Batch struct {
 	IDBits, EdgeIDBits         int64
 	Nodes, Output, OutputIndex []int64
-	Trees                      []int64 // nil where trees share vertices
+	Trees                      []int64 // nil where trees share nodes
 	Blocks                     []Block
 }
 

@@ -33,7 +33,7 @@ func Sparse[T csc.Index](t *testing.T, n int64) []T {
 	return memory.Slice[T](pages, n)
 }
 
-// Graph is a graph from lists of in-neighbours, with the given widths; withIDs numbers
+// Graph is a graph from lists of in-neighbors, with the given widths; withIDs numbers
 // the edges backwards. It panics where the lists are no graph.
 func Graph(rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) *csc.Relation {
 	indptr, indices := []int64{0}, []int64(nil)

@@ -19,7 +19,7 @@ func RandomRows(n int, seed uint64) [][]int64 {
 	return rows
 }
 
-// EveryDegree is rows of 0 to 70 in-neighbours, and all their vertices as seeds, the last
+// EveryDegree is rows of 0 to 70 in-neighbors, and all their nodes as seeds, the last
 // one first.
 func EveryDegree() (rows [][]int64, seeds []int64) {
 	for degree := range 71 {

@@ -14,7 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// Graph is a graph from lists of out-neighbours, which are sorted, with adjacency; withIDs
+// Graph is a graph from lists of out-neighbors, which are sorted, with adjacency; withIDs
 // numbers the edges backwards. weight, if there is one, is that of the edge at a place.
 func Graph(rows [][]int64, nodes int64, idBits, indptrBits int, withIDs bool, weight func(p int) float64) *csc.Relation {
 	back := make([][]int64, nodes)

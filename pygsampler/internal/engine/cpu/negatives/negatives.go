@@ -20,7 +20,7 @@ type Request struct {
 	Batch  uint64
 	Site   uint8     // which draws of the walk; those of sites are independent
 	Below  int64     // numbers are in [0, Below)
-	Alias  []uint64  // of Below vertices, as rng.Weights has it; nil: all are equally likely
+	Alias  []uint64  // of Below nodes, as rng.Weights has it; nil: all are equally likely
 	Places csc.Array // of 64 bits, >= 0; Bits 0: those from 0 on
 	Rows   int64     // how many places
 	Slots  int64     // of a walk, at least 1

@@ -11,8 +11,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Table makes the alias table by which vertices are drawn in proportion to a power of their number of
-// in-edges; a vertex without any counts as one with one. Its exported fields are the caller's to
+// Table makes the alias table by which nodes are drawn in proportion to a power of their number of
+// in-edges; a node without any counts as one with one. Its exported fields are the caller's to
 // set; any goroutine may halt it and look how far it is.
 type Table struct {
 	Relation *csc.Relation // on the CPU
@@ -25,10 +25,10 @@ type Table struct {
 // Halt makes Run return csc.ErrStopped soon.
 func (t *Table) Halt() { t.stop.Store(true) }
 
-// Progress is how many vertices are looked at, each twice, and all there will be.
+// Progress is how many nodes are looked at, each twice, and all there will be.
 func (t *Table) Progress() (done, total int64) { return t.done.Load(), 2 * t.Relation.NumNodes }
 
-// Run makes the memory, with one reference: 64 bits for each vertex.
+// Run makes the memory, with one reference: 64 bits for each node.
 func (t *Table) Run() (m memory.Memory, err error) {
 	g, n := t.Relation, t.Relation.NumNodes
 	if !(t.Power >= 0 && t.Power <= 1) {
@@ -69,7 +69,7 @@ func (t *Table) Run() (m memory.Memory, err error) {
 	return m, nil
 }
 
-// looked is after how many vertices it is asked whether to stop.
+// looked is after how many nodes it is asked whether to stop.
 const looked = 1 << 16
 
 // powers of degrees; small ones are computed once.
