@@ -26,5 +26,5 @@ const (
 	HopsWords        = 16
 )
 
-// HopsRoom is how many words may be read at once: the memory is not smaller.
+// HopsRoom is the number of words that may be read at once: the memory is not smaller.
 const HopsRoom = 64

@@ -3,14 +3,14 @@ package batch
 // The constants here are those of Python and of the kernels, too: `go generate
 // ./pygsampler/internal/constants` writes them down there. This file imports nothing.
 
-// HeaderVersion is that of the words that describe a result. Those of another version are refused.
+// HeaderVersion is the version of the words that describe a result. Other versions are rejected.
 const HeaderVersion = 2
 
 // Magic is the first word of every batch: "PGSB" in the low half, the version in the high one.
 const Magic = HeaderVersion<<32 | 0x50475342
 
-// Alignment is what the offset of every array is a multiple of: each begins on a cache
-// line of its own.
+// Alignment is the number of bytes that the offset of every array is a multiple of: each array
+// begins on its own cache line.
 const Alignment = 64
 
 // Words that every header begins with. Behind them come TypeWords for each node type, a block for

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// fields is what lines are made of, and which of their fields are the ends of an
-// edge.
+// fields describes the structure of lines, and the fields that are the ends of an edge.
 type fields struct {
 	separator byte // 0: runs of blanks and tabs
 	comments  string

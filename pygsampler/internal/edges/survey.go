@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Numbering says when nodes are numbered anew.
+// Numbering says when nodes are renumbered.
 type Numbering int
 
 // Anew means from 0 by ascending id, with a map to the ids of the file.
@@ -18,9 +18,9 @@ const (
 	Always
 )
 
-// Where nodes may be numbered anew, degrees are counted by the ids of the file up
-// to here, in 2 GiB, even if few of those ids occur; else another pass counts them
-// when the numbers are known. Smaller in tests.
+// If nodes may be renumbered, degrees are counted by the ids of the file up to this bound, in 2
+// GiB, even if few of those ids occur; above it another pass over the file counts them once the
+// numbers are known. Tests lower the bound.
 var mostCounted int64 = 1 << 28
 
 // survey is what the first passes over a file find: the nodes and their degrees.
@@ -65,7 +65,7 @@ func (s *survey) look(source *spool, m *Meter) error {
 	if s.plan.NumNodes >= 0 {
 		s.nodes = s.plan.NumNodes
 	}
-	// Vertices behind the last with edges have counts too.
+	// Nodes after the last node with edges have counts, too.
 	if err := memory.Affordable(s.nodes * 8); err != nil {
 		return err
 	}

@@ -171,8 +171,9 @@ func (p *Program) mapType(n *Node, in []Type) (t Type, err error) {
 	return Type{Kind: t.Kind, Edges: t.Edges, Along: t.Along}, nil
 }
 
-// columns is what a vector along a matrix's columns runs along: those of the matrix that was made for a list's columns and
-// that its edges come from, since choosing edges leaves columns as they are.
+// columns returns the list that a vector along a matrix's columns runs along: the columns of the
+// matrix that was sliced by a list and that its edges come from, since a choice of edges does not
+// change columns.
 func (p *Program) columns(edges int) Along {
 	for p.edgesOp(edges) >= Individual && p.edgesOp(edges) != Extract {
 		edges = p.Nodes[p.Nodes[edges].In[0]].Type.Edges
@@ -186,7 +187,7 @@ func (p *Program) columns(edges int) Along {
 	return Along{Columns, edges}
 }
 
-// ColumnList is the list of which a Slice, a Cross or an Extract has the columns.
+// ColumnList returns the list of the columns of a Slice, a Cross or an Extract.
 func (p *Program) ColumnList(edges int) int {
 	n := &p.Nodes[edges]
 	return n.In[len(n.In)-1]
@@ -256,7 +257,8 @@ func (p *Program) fits(a Along, edges, axis int) bool {
 	return false
 }
 
-// Check looks at what is returned, and that no two nodes draw the same numbers. Every pass ends with it.
+// Check validates the returned values, and that no two nodes draw the same numbers. Every
+// optimization pass ends with it.
 func (p *Program) Check() error {
 	sites := map[int]int{}
 	for i := range p.Nodes {
@@ -332,9 +334,10 @@ func (p *Program) Check() error {
 	return nil
 }
 
-// Places returns whose elements each array has that a program returns by name: "all_nodes" are those of the graph,
-// "nodes" those of a subgraph, in order, "seeds" the seeds with their duplicates, and "unique_seeds" the seeds without
-// duplicates. "" is for lists, and for vectors along another list.
+// Places returns, for each array that a program returns by name, the nodes that its elements belong
+// to: "all_nodes" are those of the graph, "nodes" those of a subgraph, in order, "seeds" the seeds
+// with their duplicates, and "unique_seeds" the seeds without duplicates. "" is for lists, and for
+// vectors along another list.
 func (p *Program) Places() []string {
 	var places []string
 	for _, e := range p.Extras {

@@ -19,7 +19,7 @@ type Tensor struct {
 	digest string
 }
 
-// Matrix is how many rows and columns it has; a vector is a matrix of one column.
+// Matrix returns the number of rows and columns; a vector is a matrix of one column.
 func (t *Tensor) Matrix() (rows, columns int64) {
 	if len(t.Shape) == 1 {
 		return t.Shape[0], 1
@@ -27,7 +27,7 @@ func (t *Tensor) Matrix() (rows, columns int64) {
 	return t.Shape[0], t.Shape[1]
 }
 
-// ShapeText is the shape as Python has it, without the parentheses.
+// ShapeText returns the shape in Python's notation, without the parentheses.
 func (t *Tensor) ShapeText() string {
 	if len(t.Shape) == 1 {
 		return fmt.Sprintf("%d,", t.Shape[0])
@@ -75,12 +75,12 @@ func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 	return Type{Kind: Matrix, Edges: in[0].Edges}, nil
 }
 
-// Dense says whether a program computes with dense rows.
+// Dense reports whether a program computes with dense rows.
 func (p *Program) Dense() bool {
 	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Type.Kind == Dense })
 }
 
-// Reads says that the program has inputs.
+// Reads reports whether the program has inputs.
 func (p *Program) Reads() bool {
 	for i := range p.Nodes {
 		if op := p.Nodes[i].Op; op == Project || op == Item {
@@ -90,8 +90,8 @@ func (p *Program) Reads() bool {
 	return false
 }
 
-// Bind gives the program its inputs: of each a name, its shape ("2,64") and its float32 numbers, in base64,
-// little-endian.
+// Bind sets the inputs of the program: for each a name, its shape ("2,64") and its float32 numbers,
+// in base64, little-endian.
 func (p *Program) Bind(inputs []string) error {
 	if len(inputs)%3 != 0 {
 		return fmt.Errorf("inputs: expected a name, a shape and numbers of each, got %d texts", len(inputs))

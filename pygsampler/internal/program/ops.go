@@ -1,6 +1,6 @@
 package program
 
-// Op is what a node does.
+// Op is the operator of a node.
 type Op uint8
 
 // The operators, by what they make.
@@ -33,7 +33,7 @@ const (
 
 	Merge // of two matrices with the same columns: in each those of the first, then those of the second
 
-	// What is there for all nodes.
+	// Data of all graph nodes.
 	Vertices // a node array
 	Degree   // in-degrees
 	Number   // their ids
@@ -63,7 +63,7 @@ const (
 	Independent // a matrix's edges with the numbers of their rows; of parallel edges the first, the others with some of their own
 	Spread      // a matrix's edges with the values of a vector
 
-	// Reductions: of a matrix along an axis to a vector, of a vector to a scalar.
+	// Reductions of a matrix along an axis to a vector, and of a vector to a scalar.
 	Sum
 	Mean
 	Largest
@@ -78,7 +78,7 @@ const (
 	Labor  // of two matrices: for each column the factor of LABOR's chances of k edges
 	Level  // of a matrix and a vector along its columns: for each column the factor of chances with the sum that it says
 
-	// Dense rows, and what is made of them.
+	// Dense rows, and operators on them.
 	Features // a node array of rows
 	Take     // the rows of the nodes of a list
 	Project  // each row times an input, a matrix
@@ -128,5 +128,5 @@ var specs = [numOps]spec{
 	Kept: {"kept", "m", ""},
 }
 
-// String is the name in texts.
+// String returns the name of the operator in texts.
 func (o Op) String() string { return specs[o].name }

@@ -66,7 +66,7 @@ const (
 	WordRowBounds   = 49 // an int64 for each node
 )
 
-// What a request has as its size: each contains the words of the sizes before it.
+// Sizes of requests: each contains the words of the sizes before it.
 const (
 	SizePlain     = 16
 	SizeDevice    = 24
@@ -75,7 +75,7 @@ const (
 	SizeRows      = 56
 )
 
-// What a request is for.
+// Kinds of requests.
 const (
 	KindSample = 0 // a batch
 	KindRows   = 1 // rows of a partition

@@ -1,8 +1,7 @@
 package rng
 
-// Chooser draws the positions of a row's sampled edges within [0, degree). It
-// owns the scratch that large fanouts need; its zero value is ready, and one
-// goroutine at a time may use it.
+// Chooser draws the positions of a row's sampled edges within [0, degree). It owns the working
+// memory that large fanouts need; its zero value is ready, and one goroutine at a time may use it.
 type Chooser struct {
 	table   []slot
 	stamp   uint32

@@ -3,8 +3,8 @@ package smallmap
 
 import "math/bits"
 
-// Table has the numbers of nodes, from 0 on in the order in which they are met. The zero
-// value has none. One goroutine may use it at a time.
+// Table holds the numbers of nodes, from 0 on in the order of their first occurrence. The zero
+// value is empty. One goroutine may use it at a time.
 type Table struct {
 	Vertices []int64 // by their numbers; not to be changed
 
@@ -13,7 +13,7 @@ type Table struct {
 	shift  int
 }
 
-// Clear forgets all of them.
+// Clear forgets all nodes.
 func (t *Table) Clear() {
 	for _, place := range t.places {
 		t.slots[place] = 0
@@ -21,7 +21,7 @@ func (t *Table) Clear() {
 	t.Vertices, t.places = t.Vertices[:0], t.places[:0]
 }
 
-// Of is a node's number, and whether it is a new one.
+// Of returns the number of a node, and whether it is new.
 func (t *Table) Of(v int64) (number int32, fresh bool) {
 	if 2*(len(t.Vertices)+1) > len(t.slots) {
 		t.grow()
@@ -35,7 +35,7 @@ func (t *Table) Of(v int64) (number int32, fresh bool) {
 	return int32(len(t.Vertices) - 1), true
 }
 
-// Find is a node's number, -1 where it has none.
+// Find returns the number of a node, -1 if it has none.
 func (t *Table) Find(v int64) int32 {
 	if len(t.Vertices) == 0 {
 		return -1

@@ -3,8 +3,8 @@ package walk
 // The constants here are the kernels', too: `go generate ./pygsampler/internal/constants`
 // writes them down there. This file imports nothing.
 
-// Which of a step's own draws are for what. Try k of node2vec has so many from firstTry +
-// tryDraws * k on: the proposal, the coin that accepts it, and the coin of the area.
+// The purposes of a step's draws. Try k of node2vec has tryDraws draws from firstTry + tryDraws * k
+// on: the proposal, the coin that accepts it, and the coin of the area.
 const (
 	stopDraw    = 0
 	restartDraw = 1

@@ -15,15 +15,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Request says which walks to make, on the rows of a graph. It is read-only meanwhile.
+// Request says which walks to sample, on the rows of a graph. It is read-only meanwhile.
 type Request struct {
 	Rule
 	request.Batch
 	Relation *csc.Relation
-	// Pack has uniform steps read packed edges, which the first call makes and the graph keeps. It
-	// changes no walk.
+	// Pack makes uniform steps read packed edges, which the first call builds and the graph caches.
+	// It changes no walk.
 	Pack bool
-	// Lean has walks of node2vec do without a table of the pairs that edges join. It changes no walk either.
+	// Lean makes walks of node2vec avoid the table of the pairs that edges join. It changes no walk
+	// either.
 	Lean bool
 }
 
@@ -31,7 +32,7 @@ type Request struct {
 // of one waits for memory twice, so a core keeps as many reads going as its caches hold.
 const unitWalks = 256
 
-// Sample makes the walks and hands their memory, with one reference, to the caller. It returns
+// Sample samples the walks and returns their memory, with one reference. It returns
 // request.ErrCancelled soon after stop is set.
 func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer func() {
@@ -212,10 +213,9 @@ type unit[P, I csc.Index] struct {
 	pos           [unitWalks]int64 // of the edge to take
 	scratch, rows [unitWalks]int64
 
-	// Of node2vec: those without an edge so far, after how many tries and by which draws of the step, those
-	// that ask whether two nodes are adjacent,
-	// what is proposed to them, the coin of that, what the area of the edges back is and may be at most,
-	// the places of these, and where to look.
+	// State of node2vec: walks without an edge so far, the number of tries and the draws of the
+	// step; walks that test whether two nodes are adjacent, the proposal, its coin, the size and
+	// the bound of the area of the edges back, the positions of these, and where to look.
 	open, asking     []int32
 	tried            [unitWalks]int
 	begun            [unitWalks]uint64
@@ -226,7 +226,7 @@ type unit[P, I csc.Index] struct {
 	lo, hi, edge     [unitWalks]int64
 }
 
-// walk makes n walks from the given one on.
+// walk samples n walks from the number first on.
 func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
 	u.engine, u.first = e, first
 	u.alive, u.moving, u.open, u.asking = u.lists[0][:0], u.lists[1][:0], u.lists[2][:0], u.lists[3][:0]

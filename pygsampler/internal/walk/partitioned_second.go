@@ -12,10 +12,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// A step of node2vec reads two rows: that of the walk's node has the tries' edges, and whether one of them leads to a
-// node next to the last one is known where the row of that node lies. So a part makes all tries of a row, and lists
-// the edges whose tries another part decides, up to the first that is taken in any case. Those are then asked about
-// together: most steps are two rounds. Where all tries are refused the whole row is asked for.
+// A step of node2vec reads two rows: the row of the walk's node has the edges of the tries, and the
+// row of the previous node tells whether one of them leads to a neighbor of it. So a partition
+// makes all tries of a row, and lists the edges whose tries another partition decides, up to the
+// first that is accepted in any case. These are then requested together: most steps take two
+// rounds. If all tries are refused, the whole row is requested.
 const (
 	hopJoined = iota // whether an edge leads from each node to the one that the walk came from
 	hopWhole         // all edges of the rows, with weights

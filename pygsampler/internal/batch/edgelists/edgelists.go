@@ -10,16 +10,16 @@ import (
 
 // kind is the nodes of one type.
 type kind struct {
-	// How many the batch has, how many seeds were given, and how many of these are distinct; where
-	// the arrays of the first three rows of a type begin, and of the trees, 0 for none.
+	// Words per node type: the number of nodes, of seeds with repetitions, and of distinct seeds;
+	// the offsets of the arrays of the first three rows of a type, and of the trees, 0 for none.
 	nodes, seeds, distinct    int64
 	list, given, place, trees int64
-	// How many nodes there were when each hop began, and in the end.
+	// The number of nodes when each hop began, and at the end.
 	ends []int64
 }
 
-// more is how many rows a type has beside those of the batch: one for each seed that was given
-// before.
+// more is the number of rows that a type has in addition to the rows of the batch: one for each
+// repetition of a seed.
 func (k *kind) more() int64 { return k.seeds - k.distinct }
 
 // relation is the edges between two types.
@@ -28,13 +28,14 @@ type relation struct {
 	bits     int64
 	// Words of a block for each hop, that of the seeds first.
 	blocks [][]int64
-	// How many edges each hop has here, all have, and how many of these have a factor; -1: none.
+	// The number of edges of each hop in this list, in all hops, and the number of edges with a
+	// factor; -1 for none.
 	of             []int64
 	edges, weights int64
 	row, ids, at   int64
 }
 
-// joint is a batch, and what is made of it.
+// list is a batch and its joined edge list.
 type joint struct {
 	data      int64
 	bits      int64
@@ -43,13 +44,13 @@ type joint struct {
 	relations []relation
 }
 
-// Joined makes a memory, with one reference, of the words of package batch for that, and the arrays
-// that they describe, of the batch at an address. ends are the types that each relation leads from and
-// to, two for each of Relations.
+// Joined returns a memory, with one reference, of the joined hops of the batch at an address: the
+// words of package batch for edge lists, and the arrays that they describe. ends holds the source
+// and target types of each relation, two for each of Relations.
 //
-// The batch has a node that is among the seeds twice once. Here each occurrence has a row of its
-// own, at the front, with the edges that were sampled for it, in every hop that expands it. Edges
-// out of it come from the first.
+// A batch holds a repeated seed once. In the result each occurrence has a row of its own, at the
+// front, with the edges that were sampled for it, in every hop that expands it. Edges out of it
+// come from the first occurrence.
 func Joined(data int64, ends []int64) (m memory.Memory, err error) {
 	j, err := read(data, ends)
 	if err != nil {
@@ -61,8 +62,8 @@ func Joined(data int64, ends []int64) (m memory.Memory, err error) {
 	return made[int64](j)
 }
 
-// Relations is how many relations of the batch at an address Joined is told the ends of: none where
-// there is one node type.
+// Relations returns the number of relations of the batch at an address whose ends Joined needs: 0
+// if there is one node type.
 func Relations(data int64) int64 {
 	head := memory.View[int64](data, batch.FixedWords)
 	if l, is := batch.LayoutOf(head); is && l.Types > 1 {
@@ -137,7 +138,7 @@ func (j *joint) at(offset, i int64) int64 {
 // view is an array of the batch.
 func view[T any](j *joint, offset, n int64) []T { return memory.View[T](j.data+offset, n) }
 
-// again is whether a block has rows of seeds, which are there for each time that one was given.
+// again reports whether a block has rows of repeated seeds.
 func (r *relation) again(block []int64) bool {
 	return r.to.more() != 0 && block[batch.BlockFirstDst] == 0 && block[batch.BlockNumDst] != 0
 }
@@ -361,7 +362,7 @@ func list[T csc.Index](j *joint, k *kind, out []T) int {
 	return n + copy(out[n:], nodes[k.distinct:])
 }
 
-// first is where each of the distinct seeds is given first.
+// first returns the first position of each distinct seed.
 func first[T csc.Index](j *joint, k *kind) []T {
 	found, places := make([]T, k.distinct), view[T](j, k.place, k.seeds)
 	for i := len(places) - 1; i >= 0; i-- {

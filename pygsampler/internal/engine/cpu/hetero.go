@@ -14,7 +14,7 @@ import (
 )
 
 // HeteroRequest says what to sample of a heterogeneous graph, and how. It is read-only while a
-// batch is made.
+// batch is sampled.
 type HeteroRequest struct {
 	request.Batch // its seeds are those of the first type, then those of the second, and so on
 	Graph         *csc.Graph
@@ -24,16 +24,18 @@ type HeteroRequest struct {
 	Replace       bool
 	OnlyNew       bool
 	Disjoint      bool
-	// Times leaves of the rows of each relation of a disjoint batch, which are in the order of time, what the
-	// bounds of their trees do; nil: all. Those of the seeds are SeedTimes.
+	// Times limit the rows of each relation of a disjoint batch, which are in the order of time, to
+	// the edges within the bounds of their trees; nil: no limit. SeedTimes are the bounds of the
+	// seeds.
 	Times       []*Times
 	SeedTimes   []int64
 	EdgeWeights bool
-	// Poisson says that rows have their fanouts in the mean, and may have any number of edges.
+	// Poisson gives rows their fanouts in expectation, so that a row may have any number of edges.
 	Poisson  bool
 	MapBytes int64
 	Most     int64 // edges of a hop; 0: any number
-	// Where the rows of each relation lie elsewhere: as Partition has them, of all relations; nil: here.
+	// Bounds and the fields after it describe the rows of each relation of a partitioned graph,
+	// like Partition, for all relations; nil: the rows are local.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
@@ -82,7 +84,7 @@ type relation[I csc.Index] struct {
 // tile is some rows of one relation.
 type tile struct{ relation, lo, hi, first, edges int64 }
 
-// heteroScratch is what such a batch needs beside graph and output, kept between batches.
+// heteroScratch is the working memory of a heterogeneous batch, reused between batches.
 type heteroScratch struct {
 	nodeTypes []*nodeTypeScratch
 	rows      []*hopRows // of each relation
@@ -156,7 +158,7 @@ func trimHetero() {
 	heteroShelf.free = nil
 }
 
-// SampleHetero makes the batch of a request tile by tile, as Sample does.
+// SampleHetero samples the batch of a request tile by tile, like Sample.
 func SampleHetero(req *HeteroRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
@@ -165,7 +167,7 @@ func SampleHetero(req *HeteroRequest, crew Crew, stop *atomic.Bool) (m memory.Me
 	return sampleHetero[int64](req, crew, stop)
 }
 
-// Hops is how many there are.
+// Hops returns the number of hops.
 func (r *HeteroRequest) Hops() int {
 	if len(r.Fanouts) == 0 {
 		return 0
@@ -173,7 +175,7 @@ func (r *HeteroRequest) Hops() int {
 	return len(r.Fanouts[0])
 }
 
-// Expected is a rough guess of a batch's edges, as Request.Expected.
+// Expected estimates the number of edges of a batch, like Request.Expected.
 func (r *HeteroRequest) Expected() int64 {
 	vertices := make([]float64, len(r.Seeds))
 	for t, n := range r.Seeds {

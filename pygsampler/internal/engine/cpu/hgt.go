@@ -14,26 +14,27 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// HGTRequest says what to sample of a heterogeneous graph by the budgets of HGT (Z. Hu, Y. Dong,
-// K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2). It is
-// read-only while a batch is made.
+// HGTRequest says what to sample of a heterogeneous graph by the budgets of HGT (Z. Hu, Y. Dong, K.
+// Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2). It is read-only
+// while a batch is sampled.
 type HGTRequest struct {
 	request.Batch // as that of HeteroRequest
 	Graph         *csc.Graph
 	Seeds         []int64   // how many there are of each type
 	Samples       [][]int64 // of each type how many nodes each iteration takes; -1: all
 	Exclude       []*csc.Exclusions
-	// MaxNeighbors is how many in-edges of a relation a row keeps, drawn once for the batch:
-	// budgets and edges are those of the graph of these. -1: all.
+	// MaxNeighbors is the maximal number of in-edges of a relation that a row keeps, drawn once for
+	// the batch: budgets and edges belong to the graph of these edges. -1: all.
 	MaxNeighbors int64
 	MapBytes     int64
 	Most         int64 // edges of an iteration; 0: any number
-	// Where the rows of each relation lie elsewhere, as HeteroRequest has them; nil: here.
+	// Bounds and the fields after it describe the rows of each relation of a partitioned graph,
+	// like in HeteroRequest; nil: the rows are local.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
-// hgtBatch is a batch in the making, by one goroutine: rows are drawn once, and kept until it is
+// hgtBatch is an unfinished batch, of one goroutine: rows are drawn once and stored until it is
 // known which of their neighbors were chosen.
 type hgtBatch[I csc.Index] struct {
 	*HGTRequest
@@ -75,7 +76,7 @@ type candidate[I csc.Index] struct {
 	number int64
 }
 
-// SampleHGT makes the batch of a request.
+// SampleHGT samples the batch of a request.
 func SampleHGT(req *HGTRequest, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
@@ -84,7 +85,7 @@ func SampleHGT(req *HGTRequest, stop *atomic.Bool) (m memory.Memory, err error) 
 	return sampleHGT[int64](req, stop)
 }
 
-// Iterations is how many there are.
+// Iterations returns the number of iterations.
 func (r *HGTRequest) Iterations() int {
 	if len(r.Samples) == 0 {
 		return 0
@@ -92,7 +93,7 @@ func (r *HGTRequest) Iterations() int {
 	return len(r.Samples[0])
 }
 
-// Expected is a rough guess of the edges that a batch reads.
+// Expected estimates the number of edges that a batch reads.
 func (r *HGTRequest) Expected() int64 {
 	total, rule := 0.0, request.Rule{Fanout: r.MaxNeighbors}
 	for i, rel := range r.Graph.EdgeTypes {
@@ -313,7 +314,8 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int
 		r.ids64 = slices.Grow(r.ids64, int(edges))[:all]
 		b.ids64 = r.ids64[first:]
 	}
-	// Of hop 0, whichever iteration chose it: a row is drawn once for the batch.
+	// Random numbers are those of hop 0 for every iteration, since a row is drawn once for the
+	// batch.
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, 0, rng.Neighbors)
 	for i, at := range begin {
 		if s.stop.Load() {

@@ -24,11 +24,12 @@ type Labor struct {
 	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says
 	SameLayers bool   // the numbers of all hops are the same
 	Batches    uint64 // of a period of rng.Dependent
-	// Scaled are weights over chances, of which a row's sum to the number of its edges; else one over the chances.
+	// Scaled divides weights by chances and scales them so that a row sums to the number of its
+	// edges; otherwise a factor is one over the chance.
 	Scaled bool
 }
 
-// LaborRequest is a batch of it; its fanouts are those of rows in the mean.
+// LaborRequest is the request for a batch of LABOR; its fanouts are the expected fanouts of rows.
 type LaborRequest struct {
 	HeteroRequest
 	Labor
@@ -75,7 +76,7 @@ type laborKey struct {
 	edge int64
 }
 
-// SampleLabor makes the batch of a request.
+// SampleLabor samples the batch of a request.
 func SampleLabor(req *LaborRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
@@ -511,9 +512,10 @@ func (rows *laborRows[I]) largest(to, values []float64) {
 	}
 }
 
-// nearest keeps of a row the edges with the smallest numbers over weights, in their order: sequential Poisson sampling
-// (E. Ohlsson, "Sequential Poisson Sampling", Journal of Official Statistics 14 (2), 1998). Given the others, an edge
-// is there with the chance min(1, a t), t being the smallest that is not: all numbers of a row are independent.
+// nearest keeps of a row the edges with the smallest numbers over weights, in their order:
+// sequential Poisson sampling (E. Ohlsson, "Sequential Poisson Sampling", Journal of Official
+// Statistics 14 (2), 1998). Conditioned on the others, an edge is selected with the chance min(1, a
+// t), t being the smallest that is not: all numbers of a row are independent.
 func (s *laborBatch[I]) nearest(kept *laborKept, lo, hi, fanout int64) {
 	rows := &s.laborRows
 	rows.chances = slices.Grow(rows.chances[:0], int(hi))[:hi]

@@ -13,8 +13,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// DefaultMapBytes is the largest direct map that a batch in flight gets unless
-// the caller says otherwise: 256 MiB are 64 million nodes.
+// DefaultMapBytes is the default bound of the direct map of a running batch: 256 MiB suffice for 64
+// million nodes.
 const DefaultMapBytes = 256 << 20
 
 // sampling is one batch in the making; I is the type of the graph's ids.
@@ -111,8 +111,8 @@ func (r *Request) numberBy() numbering {
 	return hashed
 }
 
-// Expected is a rough guess of a batch's edges: what its seeds give if they have
-// the mean degree. Rows that are read through count with all of theirs.
+// Expected estimates the number of edges of a batch from the mean degree. Rows that are scanned
+// count with all of their edges.
 func (r *Request) Expected() int64 {
 	total := 0.0
 	degree := float64(r.Relation.NumEdges()) / float64(max(r.Relation.NumNodes, 1))
@@ -195,8 +195,8 @@ func (s *sampling[I]) begin() error {
 	return nil
 }
 
-// output makes room for the seeds as given and for their local numbers, and returns
-// the latter, which hold the seeds for now.
+// output allocates the arrays for the seeds and for their local numbers, and returns the latter,
+// which still hold the seeds.
 func (s *sampling[I]) output() ([]I, error) {
 	widths, seeds := s.widths(), s.Seeds.Len()
 	index, err := s.out.Alloc(widths.Vertices(seeds))

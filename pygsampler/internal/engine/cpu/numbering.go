@@ -105,9 +105,8 @@ func claimNear[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) in
 	return int64(next)
 }
 
-// hashTable is open addressing with linear probing, sized to the batch: at most
-// half full, 16 bytes an entry. Vertices have at most 48 bits, which leaves the
-// upper 16 of the key for the tag.
+// hashTable is open addressing with linear probing, sized to the batch: at most half full, 16 bytes
+// an entry. Nodes have at most 48 bits, which leaves the upper 16 of the key for the tag.
 type hashTable struct {
 	pages   *memory.Pages
 	entries []uint64 // key and number, in turns, each below the tag
@@ -195,9 +194,10 @@ func (h *hashTable) enter(slot int, key uint64, number int64) {
 // number is that of the key at a slot.
 func (h *hashTable) number(slot int) int64 { return int64(h.entries[slot+1] & (1<<keyBits - 1)) }
 
-// share is the slot of v, of which the home is given, and v is there then; other workers may enter nodes meanwhile. Its number
-// has the tag once one of them has stored it. Where somebody has changed the graph's arrays there may be no room: claims find that
-// by their list of nodes, of which nothing is known here.
+// share enters v, whose home slot the caller passes, and returns its slot; other workers may enter
+// nodes meanwhile. Its number has the tag once one of them has stored it. If another thread has
+// changed the graph's arrays, there may be no room: claims detect that by their list of nodes,
+// which is unknown here.
 func (h *hashTable) share(slot int, v uint64) int {
 	mask, tagged := len(h.entries)-1, h.tag<<keyBits|v
 	for last := (slot - 2) & mask; ; {

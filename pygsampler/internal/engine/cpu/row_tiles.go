@@ -15,7 +15,7 @@ type tiled[I csc.Index] struct {
 	*Request
 	*hopRows
 	trees *disjointMap[I] // of the rows' nodes; nil: trees share nodes
-	// Where mixed, the states of rows are those of an edge type, whose hash salt is.
+	// If mixed, the states of rows depend on the edge type, whose hash is salt.
 	salt  uint64
 	mixed bool
 }
@@ -50,7 +50,7 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 func (s *tiled[I]) within(frontier []I, lo int64, starts, degrees []int64, rule request.Rule) {
 	t := s.Times
 	bounds := s.trees.bounds[s.trees.first+lo:]
-	// Where each search looks first, side by side.
+	// The first probe of each search, one beside another in memory.
 	var middles [tileRows]int64
 	for i, start := range starts {
 		middles[i] = start + degrees[i]/2
@@ -89,7 +89,7 @@ func (r *Request) excludedOf(v, start int64) []int64 {
 // indptr, which begins at node first, have no edges.
 func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, first int64, starts, degrees []int64) {
 	rows := int64(len(indptr)) - 1
-	// Those of a part would be asked for in the wrong places.
+	// The rows of a partition have other positions, so a prefetch would miss.
 	if first == 0 {
 		prefetch.At(indptr, vertices)
 	}
@@ -212,7 +212,7 @@ func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi,
 	}
 	rows = rows[:k]
 	states := s.states(w, stream, frontier, lo, rows)
-	// Where the positions are the ids they are written once.
+	// If the positions are the ids, they are written once.
 	inPlace := s.Relation.EdgeIDs.Bits == 0 && b.ids64 != nil
 	var positions []int64
 	if inPlace {

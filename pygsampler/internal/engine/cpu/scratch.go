@@ -7,7 +7,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// scratch is what a batch needs beside graph and output; it is kept between
+// scratch is the working memory of a batch, apart from graph and output; it is reused between
 // batches, so that a steady state allocates nothing. One batch uses it at a time.
 type scratch struct {
 	narrow directMap[uint32]

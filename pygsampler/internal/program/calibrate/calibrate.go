@@ -1,5 +1,5 @@
-// Package calibrate measures what the CPU executor's work takes on this machine: it makes batches of small
-// programs, whose nodes it times one by one.
+// Package calibrate measures the cost of the CPU executor's operations on this machine: it samples
+// batches of small programs and times their nodes one by one.
 package calibrate
 
 import (
@@ -30,10 +30,12 @@ const (
 	repeats  = 9       // of which the fastest counts: what else the machine does only adds
 )
 
-// chain is how many operations are timed together, since one is little beside reading its input.
+// chain is the number of operations that are timed together, since one operation takes little
+// compared to reading its input.
 const chain = 16
 
-// Measure is the costs of this machine, in about a second of one core; out-edges are found by all cores.
+// Measure returns the costs of this machine, in about a second of one core; out-edges are found by
+// all cores.
 func Measure() (c costs.Costs, err error) {
 	g := graph()
 	on := func(g *csc.Relation, w way, lines ...string) []float64 {
@@ -85,7 +87,7 @@ func Measure() (c costs.Costs, err error) {
 	if err != nil {
 		return c, err
 	}
-	// The sum is the last node but the result; maps are made where it takes them.
+	// The sum is the last node before the result; it evaluates maps on the fly.
 	sum := func(times []float64) float64 { return times[len(times)-2] * 1e3 }
 	least := func(ns float64) float64 { return math.Max(ns, 0.01) }
 	c.Column = least(column[3] * 1e3 / edges)

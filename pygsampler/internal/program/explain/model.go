@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// Graph is what the model knows of a graph: its size, and of arrays how many numbers each node has.
+// Graph is the model's view of a graph: its size, and the numbers per node of its arrays.
 type Graph struct {
 	Nodes, Edges int64
 	Widths       map[string]int64
@@ -175,7 +175,7 @@ func bytes(n *program.Node, s size) float64 {
 	return valueBytes * s.elements
 }
 
-// Work is about how many elements a batch touches that are not kept with the graph.
+// Work estimates the number of elements that a batch reads and that are not cached with the graph.
 func Work(p *program.Program, g Graph, seeds int64) float64 {
 	total, fixed := 0.0, p.Fixed()
 	for i, s := range sizes(p, g, seeds) {

@@ -1,6 +1,6 @@
-// Package passes rewrites programs so that they run faster. No pass changes a byte of a
-// batch; each can be left out, for experiments. gSampler (Gong et al., SOSP 2023), section 4,
-// has extract-select, edge-map, edge-map-reduce and pre-processing.
+// Package passes optimizes programs. No pass changes a byte of a batch; each can be skipped, for
+// experiments. gSampler (Gong et al., SOSP 2023), section 4, has extract-select, edge-map,
+// edge-map-reduce and pre-processing.
 package passes
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
-// Pass is a rewriting. It is what its file says, and legal where that says so.
+// Pass is a rewriting of programs. Its file says what it does, and the reason why it is legal.
 type Pass struct {
 	Name  string
 	Rule  string   // what it does, in a line
@@ -20,7 +20,7 @@ type Pass struct {
 	run   func(*program.Program) (*program.Program, error)
 }
 
-// Table are the passes in the order in which they run.
+// Table lists the passes in the order in which they run.
 var Table = []Pass{
 	{Name: "fold", Rule: "arithmetic of constants is done now", run: fold},
 	{
@@ -57,11 +57,11 @@ var Table = []Pass{
 	},
 }
 
-// Recognise is the name of the last step, which replaces the program by a family's plan
-// and so is none of the table.
+// Recognise is the name of the last step, which replaces the program by a family's plan and
+// therefore is not in the table.
 const Recognise = "recognise"
 
-// Names are those of all passes, in order.
+// Names returns the names of all passes, in order.
 func Names() []string {
 	var names []string
 	for _, p := range Table {
@@ -70,14 +70,14 @@ func Names() []string {
 	return append(names, Recognise)
 }
 
-// Step is a program after a pass that changed it.
+// Step is a program after an optimization pass that changed it.
 type Step struct {
 	Pass    Pass
 	Program *program.Program
 }
 
-// Run is the program after all passes but those that are off, and the steps on the way.
-// After each the program is checked, and its marks are.
+// Run returns the program after all passes except those in off, and the intermediate steps. The
+// program and its marks are checked after each step.
 func Run(p *program.Program, off []string) (*program.Program, []Step, error) {
 	var steps []Step
 	for _, pass := range Table {
@@ -134,7 +134,8 @@ func checkMarks(p *program.Program) error {
 	return nil
 }
 
-// everywhere says that a value can be kept with the graph: one, or a row of them, for each node, or one.
+// everywhere reports whether a value can be cached with the graph: a number, or a row of them, for
+// each graph node, or one number.
 func everywhere(t program.Type) bool {
 	return t.Kind == program.Scalar || (t.Kind == program.Vector || t.Kind == program.Dense) && t.Along.Space == program.All
 }

@@ -141,7 +141,8 @@ func (ev *evaluator[I]) entry(n *program.Node, s span[I], to []float64) {
 	}
 }
 
-// multiplied is where a product of a matrix and dense rows is made: so many rows of zeros, and those that it reads.
+// multiplied is the output of a product of a matrix and dense rows: rows of zeros, and the rows
+// that it reads.
 func (c *call[I]) multiplied(n *program.Node, count int64) (to *denseRows, from []float32) {
 	x := c.values[n.In[1]].dense
 	to = &denseRows{width: x.width, count: count, data: take[float32](&c.arena, count*x.width)}

@@ -14,8 +14,8 @@ import (
 // list is nodes in an order.
 type list[I csc.Index] struct{ ids []I }
 
-// edges is a matrix without its values: columns, and edges column by column. Those of whole columns
-// are ranges of the CSC; others stand in places.
+// edges is a matrix without its values: columns, and edges column by column. Edges of whole columns
+// are ranges of the CSC; others are listed in places.
 type edges[I csc.Index] struct {
 	node    int       // that made it
 	parent  *edges[I] // whose edges these are some of; nil: the graph's
@@ -26,12 +26,13 @@ type edges[I csc.Index] struct {
 	places  []int64 // where they are not ranged
 	from    []int64 // and, where the parent's are not either: which of the parent's edges they are
 	inRow   []I     // of a Cross: where their rows stand in its list
-	// Of an Extract: which of the parent's columns each is; -1: none. Others have their parent's columns.
+	// The parent's column of each column of an Extract; -1: none. Others have their parent's
+	// columns.
 	wasColumn []I
 	whole     bool // all edges of the graph
 	all       bool // all nodes are its rows, with edges and without
 
-	// What rowsOf makes: the rows, and of each edge which one it has.
+	// The results of rowsOf: the rows, and the row of each edge.
 	rows  *list[I]
 	local []I
 	was   []I // of chosen edges whose parent has rows: which of those each row is; nil: not known
@@ -90,7 +91,7 @@ func (c *call[I]) distinct(i int) *list[I] {
 	return c.values[i].list
 }
 
-// wholeEdges is all edges: kept with the graph, since offsets that are not as these need an array.
+// wholeEdges returns all edges: cached with the graph, since offsets of another type need an array.
 func (c *call[I]) wholeEdges() *edges[I] {
 	g := c.Relation
 	text := "whole 64"
@@ -239,7 +240,8 @@ func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 	return nodes[:n]
 }
 
-// numberedBeside is from how many edges on numbering them, and the work beside it, takes long enough to call a worker.
+// numberedBeside is the number of edges from which on it takes long enough to number them, with the
+// work next to it, to call a worker.
 const numberedBeside = 1 << 16
 
 // rowsBeside is rowsOf, and ranges of the edges for work that takes no memory and has no use for the rows: numbering
@@ -441,7 +443,7 @@ func (c *call[I]) mergeValues(i int) {
 	c.values[i].matrix, c.values[i].made = to, true
 }
 
-// stored is the values of a matrix in an array: its own, or one that is made now.
+// stored returns the values of a matrix in an array: its own, or a new one.
 func (c *call[I]) stored(i int) []float64 {
 	if m := c.values[i].matrix; m != nil {
 		return m

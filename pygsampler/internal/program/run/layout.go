@@ -51,7 +51,7 @@ func (c *call[I]) settle(i int) {
 	}
 }
 
-// settleValues is settle of the values of a matrix, that many of which are made.
+// settleValues is settle for the values of a matrix, some of which are computed.
 func (c *call[I]) settleValues(i int, count int64) {
 	n := &c.Nodes[i]
 	if c.values[i].matrix != nil || n.Op == program.Dot {
@@ -110,8 +110,9 @@ type outEdges struct {
 	to, places csc.Array
 }
 
-// turning is the out-edges of a graph, which are kept with it, or on the way to them: once batches have lost the time
-// that finding all of them takes, they are found, and no loss is ever more than twice what is least.
+// turning is the out-edges of a graph, which are cached with it, or the progress towards them: once
+// batches have lost the time that finding all of them takes, they are found, so that no loss is
+// ever more than twice the minimum.
 type turning struct {
 	mu      sync.Mutex
 	out     atomic.Pointer[outEdges]

@@ -326,7 +326,7 @@ func (c *call[I]) moves(b *block[I], indptr []I) []int64 {
 	return move
 }
 
-// extra is what is returned by a name beside the blocks.
+// extra is a value that is returned by a name in addition to the blocks.
 type extra[I csc.Index] struct {
 	list   bool
 	ids    []I

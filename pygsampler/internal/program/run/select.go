@@ -264,7 +264,7 @@ func checkChance(op string, x float64, v int64) {
 
 // race chooses the candidates with the smallest keys, in their order; equal ones: the first.
 func (s *selection) race(p []float64, candidates []int32, state uint64, to []int64) {
-	// Keys apart from what is made of them: no branch depends on one, so they overlap.
+	// The keys have a loop of their own: no branch depends on one, so they overlap.
 	keys := sized(&s.keys, len(candidates))
 	for k, j := range candidates {
 		keys[k] = raceKey(rng.Draw(state, int(j)), p[j])

@@ -12,7 +12,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// tileEdges is how many elements are made at a time: their arrays stay in the first-level cache.
+// tileEdges is the number of elements that are computed at a time: their arrays stay in the
+// first-level cache.
 const tileEdges = 512
 
 // tile is some edges of a matrix: one behind another from lo on, or those in at.
@@ -34,8 +35,8 @@ type span[I csc.Index] struct {
 // evaluator makes values of tiles; one goroutine uses it.
 type evaluator[I csc.Index] struct {
 	*call[I]
-	// The tile, and what is known of its edges, made when it is asked for: the columns that they are in,
-	// their places in the CSC, original ids, and the nodes they come from.
+	// The tile, and properties of its edges, computed on demand: their columns, positions in the
+	// CSC, original ids, and source nodes.
 	root               tile[I]
 	column, place, ids []int64
 	source             []I
@@ -47,7 +48,7 @@ type evaluator[I csc.Index] struct {
 	guess              int64 // the column of the last edge of the last tile
 }
 
-// pool is buffers of a tile's length, which are given one after another, and all taken back at once or the last first.
+// pool is a stack of buffers of a tile's length, which are freed all at once or in reverse order.
 type pool[T any] struct {
 	buffers [][]T
 	used    int
@@ -314,7 +315,7 @@ func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	csc.Gather(v, to, ids)
 }
 
-// kept writes 1 for each edge that the batch does not leave out, else 0.
+// kept writes 1 for each edge that is not excluded from the batch, else 0.
 func (ev *evaluator[I]) kept(to []float64) {
 	broadcast(to, 1)
 	if ev.Exclude == nil {

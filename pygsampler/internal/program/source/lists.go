@@ -64,8 +64,9 @@ func (w *writer) list(i int, n *program.Node) {
 	}
 }
 
-// What is known of a list's nodes when the list is made saves meetings later: where their edges stand, or their
-// draws, is counted where the nodes are; and what is numbered next is claimed where it is written.
+// Properties of a list's nodes that are computed with the list save barriers later: where their
+// edges are, or their draws, is counted where the nodes are written; and the next list to number is
+// claimed where it is written.
 
 // united says that a list is the rows of edges, which unions take and nothing else: they need not be distinct. Rows that
 // are chosen are, and few.
@@ -159,8 +160,8 @@ func (w *writer) put(name, value string) {
 	w.line("m.meet();")
 }
 
-// where declares where the edges, or the draws, of a chooser's columns are, and is what makes them knows of them; a cross of a list
-// that has just been made may have it claimed.
+// where declares the offsets of the edges, or of the draws, of a chooser's columns, and which
+// properties of them are known; a cross of a list that has just been computed may have it claimed.
 func (w *writer) where(chooser int, claims bool) (about string) {
 	if n := &w.p.Nodes[chooser]; n.Op == program.Individual {
 		w.declare("Draws", "w%d", chooser)

@@ -107,7 +107,7 @@ func (w *writer) blocks() {
 	w.step("vertices(m, b, o, numbered, seeds, o.before[seeds.n])")
 }
 
-// columns is the list that the columns of a matrix are made of; -1: of another kind.
+// columns returns the list that the columns of a matrix come from; -1: another kind of matrix.
 func (w *writer) columns(matrix int) int {
 	edges := w.typeOf(matrix).Edges
 	for {

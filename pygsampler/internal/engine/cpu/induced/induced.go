@@ -16,21 +16,21 @@ import (
 // and its place in the CSC.
 type edge struct{ source, place int64 }
 
-// crewVertices is how many nodes there are for each worker beside the caller.
+// crewVertices is the number of nodes for each worker in addition to the caller.
 const crewVertices = 256
 
-// Edges makes a memory, with one reference, of integers of 64 bits: where the in-edges of
-// each node begin, one more than nodes; the sources of the edges, as places among the
-// nodes; and the ids of the edges. The edges are all those between nodes of one tree,
-// trees[i] that of nodes[i], in the order of their targets and of the CSC. Of a node
-// that a tree has twice each occurrence has the in-edges, and edges out come from the first.
+// Edges returns a memory, with one reference, of 64-bit integers: the offsets of the in-edges of
+// each node, one more than nodes; the sources of the edges, as positions among the nodes; and the
+// ids of the edges. The edges are all edges between nodes of one tree, trees[i] being the tree of
+// vertices[i], in the order of their targets and of the CSC. If a tree has a node twice, each
+// occurrence has the in-edges, and out-edges come from the first.
 func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.Memory, err error) {
 	count := vertices.Len()
 	members, err := membersOf(g, vertices, trees)
 	if err != nil {
 		return m, err
 	}
-	// 16 bytes for each tree's list are small beside the edges of a node.
+	// 16 bytes for each tree's list are little compared to the edges of a node.
 	found := make([][]edge, len(members))
 	starts := make([]int64, count+1)
 	// A thread is woken for some hundred nodes, not for each tree.

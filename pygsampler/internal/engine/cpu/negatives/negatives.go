@@ -1,5 +1,5 @@
 // Package negatives draws the negative samples of skip-gram for walks, uniformly or by degree, and
-// makes the table that draws by degree need. docs/concepts/randomness.md has the rule.
+// builds the table for draws by degree. docs/concepts/randomness.md has the rule.
 package negatives
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Request asks for Count numbers for each of some places. A place p is slot p % Slots of walk
-// p / Slots, and number k of it is draw (p % Slots) * Count + k of the walk's state: neither the
-// other places nor their order change it. The zero value asks for none.
+// Request asks for Count numbers for each of several places. A place p is slot p % Slots of walk p
+// / Slots, and its number k is draw (p % Slots) * Count + k of the walk's state: neither the other
+// places nor their order change it. The zero value asks for no numbers.
 type Request struct {
 	Seed   uint64
 	Epoch  uint32
@@ -28,7 +28,7 @@ type Request struct {
 	Out    csc.Array // Rows * Count
 }
 
-// Check refuses what cannot be drawn. CUDA takes the same.
+// Check returns an error for requests that cannot be served, on the CPU and on CUDA.
 func (r *Request) Check() error {
 	switch {
 	case r.Rows < 0 || r.Count < 0 || r.Slots < 1 || r.Rows > (1<<62)/max(r.Count, 1):
@@ -43,7 +43,7 @@ func (r *Request) Check() error {
 	return nil
 }
 
-// Stream is where the states of walks come from.
+// Stream returns the random stream that the states of walks come from.
 func (r *Request) Stream() rng.Stream {
 	return rng.NewStream(r.Seed, r.Epoch, r.Batch, r.Site, rng.Negatives)
 }

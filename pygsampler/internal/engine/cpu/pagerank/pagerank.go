@@ -1,5 +1,5 @@
-// Package pagerank finds the nodes around a root by personalised PageRank, in integers:
-// the result is the same on every machine and for every number of threads.
+// Package pagerank finds the nodes around a root by personalized PageRank, in integers: the result
+// is the same on every machine and for every number of threads.
 package pagerank
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/smallmap"
 )
 
-// One is the score 1: all scores of a root and what is still to be pushed are One together.
+// One is the score 1: the scores of a root and its residuals sum to One.
 const One = 1 << 60
 
 // The least that may be asked for: below it what a push keeps is rounded to nothing.
@@ -25,10 +25,9 @@ const (
 	MinEpsilon = 1e-12
 )
 
-// Scores finds, for each root, the nodes where a walk from it ends most often: against
-// the edges, stopping at each step with the chance Alpha, and at a node without in-edges.
-// Its exported fields are the caller's to set; any goroutine may halt it and look how far
-// it is.
+// Scores finds, for each root, the nodes where a walk from it ends most often. The walk goes
+// against the edges and stops at each step with the probability Alpha, and at a node without
+// in-edges. The caller sets the exported fields; any goroutine may halt it and read its progress.
 type Scores struct {
 	Relation  *csc.Relation // on the CPU, rows whole
 	Roots     csc.Array
@@ -41,13 +40,13 @@ type Scores struct {
 	done atomic.Int64
 }
 
-// Scored is a node and its score, of One.
+// Scored is a node and its score, in units of One.
 type Scored struct{ Vertex, Score int64 }
 
 // Halt makes Run return csc.ErrStopped soon.
 func (s *Scores) Halt() { s.stop.Store(true) }
 
-// Progress is how many roots are done, and all there are.
+// Progress returns the number of completed roots and of all roots.
 func (s *Scores) Progress() (done, total int64) { return s.done.Load(), s.Roots.Len() }
 
 func (s *Scores) check() error {
@@ -71,9 +70,9 @@ func (s *Scores) check() error {
 	return nil
 }
 
-// Run makes the memory, with one reference, of integers of 64 bits: where the nodes of
-// each root begin, one more than roots; the nodes, the root first and then by descending
-// score, equal ones by id; and their scores.
+// Run returns the memory, with one reference, of 64-bit integers: the offsets of the nodes of each
+// root, one more than roots; the nodes, the root first and then by descending score, equal scores
+// by id; and their scores.
 func (s *Scores) Run() (m memory.Memory, err error) {
 	if err := s.check(); err != nil {
 		return m, err
