@@ -33,7 +33,7 @@ var families = map[string]plan.Parse{
 type Sampler struct {
 	plan.Plan
 	Seed     uint64
-	Document string // with what was not given in it
+	Document string // with defaults filled in
 	share    int64  // as Within says; 0: no bound
 }
 

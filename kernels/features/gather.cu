@@ -8,7 +8,7 @@
 //
 // A warp takes up to 32 consecutive ids, and each lane locates one row: in the cache, in the table,
 // or nowhere. Then groups of lanes copy rows, one vector per lane, and a row that is longer than 32
-// vectors takes several steps of the whole warp. The steps of all rows of the warp form one
+// vectors takes several steps of the whole warp. The steps of all rows of the warp are one
 // sequence, of which a lane loads several before it stores the first: the number of loads in flight
 // determines the speed, from memory with a latency of a microsecond.
 //

@@ -1,8 +1,8 @@
 // The L-hop uniform sampler of heterogeneous graphs in one cooperative launch, for any number of
 // types and relations.
 //
-// The rows of a hop form one list: first the rows of the first relation (the nodes of its
-// destination type that the hop expands), then those of the second, and so on; the edges form
+// The rows of a hop are one list: first the rows of the first relation (the nodes of its
+// destination type that the hop expands), then those of the second, and so on; the edges are
 // another list in the same order. Blocks process equal slices of either list, so that a hundred
 // relations need no more barriers than one. Every block computes the offsets of the relations in
 // the lists itself, from counters that all blocks have added to before a barrier.

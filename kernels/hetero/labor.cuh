@@ -4,7 +4,7 @@
 // Source: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
 // in GNNs", NeurIPS 2023.
 //
-// The rows of a hop form one list, relation by relation, and so do all of their edges that are not
+// The rows of a hop are one list, relation by relation, and so do all of their edges that are not
 // excluded: the candidates. A row has the role of a column in a program, so the steps are those of
 // programs (program/program.cuh): the search of factors, the smallest keys of a column, sums in a
 // fixed order, and memory that is allocated once its size is known. Blocks process equal slices of

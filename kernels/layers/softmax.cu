@@ -1,9 +1,9 @@
 // The softmax of edge scores over the segments of a CSR, for each head separately, and its gradient:
 // edge e of a row gets exp(x[e]) over the sum of the exponentials of the row.
 //
-// A warp processes a row, and 32 heads of it, which are row y of the grid. As many lanes as whole
-// edges fill read the scores of the row in memory order, so that a lane always has the same head:
-// with 4 heads, 8 edges per step. Lanes of a head exchange values once for the largest score and
+// A warp processes a row, and 32 heads of it, which are row y of the grid. A step reads as many
+// whole edges as the lanes hold, in memory order, so that a lane always has the same head: with 4
+// heads, 8 edges per step. Lanes of a head exchange values once for the largest score and
 // once for the sum. Rows are read three times, twice of these from the L1. Scores of 16 bits are
 // added as float32.
 //

@@ -34,7 +34,7 @@ const (
 	TypeNumNodes    = iota
 	TypeNodes       // distinct nodes, by first occurrence
 	TypeNumOutput   // seeds, duplicates counted
-	TypeOutputNodes // the seeds as given; Nodes where they are distinct
+	TypeOutputNodes // the seeds with repetitions; Nodes if they are distinct
 	TypeOutputIndex // for each seed its position in nodes
 	TypeSubgraphIDs // for each node the seed of its subgraph; 0 where subgraphs share nodes
 	TypeWords       = 8

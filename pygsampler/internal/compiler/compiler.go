@@ -22,7 +22,7 @@ import (
 type Program struct {
 	Name    string // in messages and in the cache: "neighbor"
 	Source  string
-	Options []string // of NVRTC, beside those of all kernels: "-DHOPS=3"
+	Options []string // of NVRTC, in addition to those of all kernels: "-DHOPS=3"
 }
 
 // Image is code for a device. The zero value is no image.

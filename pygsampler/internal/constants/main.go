@@ -303,7 +303,7 @@ func python(groups []group) string {
 // cuda is the constants as a header.
 func cuda(groups []group) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "// %s\n// What the kernels share with Go, and where it stands there.\n#pragma once\n", mark)
+	fmt.Fprintf(&text, "// %s\n// The constants that the kernels share with Go, by the Go file that defines them.\n#pragma once\n", mark)
 	file := ""
 	for _, g := range groups {
 		if g.file != file {

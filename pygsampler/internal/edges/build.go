@@ -22,7 +22,7 @@ type Plan struct {
 	Bits       int   // of the ids, 32 or 64; 0: as the file has them
 	Keep       int64 // bytes that may hold edges, to spare reading the file again
 	Data       []Data
-	Window     int64 // bytes of indices and edge ids that are written in a pass; 0: what memory has room for
+	Window     int64 // bytes of indices and edge ids that a scan of the file writes; 0: as many as memory has room for
 }
 
 // Build reads the source and builds its CSC in the target: row v lists v's in-neighbors in the

@@ -21,7 +21,7 @@ var ErrStopped = errors.New("cancelled")
 // Meter counts the bytes read of a file and carries the request to stop. The zero value is a meter
 // at the beginning; any goroutine may use it.
 type Meter struct {
-	Done  atomic.Int64 // bytes of the source, over all passes so far
+	Done  atomic.Int64 // bytes of the source, over all scans so far
 	Total atomic.Int64 // expected at the end; it may change between passes
 	Stop  atomic.Bool
 	Shape atomic.Pointer[Shape] // of the graph, once it is known: before memory is taken for it

@@ -13,7 +13,7 @@ type spool struct {
 	limit int64 // bytes; 0 keeps nothing
 	kept  int64
 	parts []part
-	full  bool // a scan came to its end and all of it is kept
+	full  bool // a scan came to its end and all of it is in memory
 }
 
 // part is some edges: ids of 32 bits where all fit, sources first.

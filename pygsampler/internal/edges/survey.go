@@ -28,10 +28,10 @@ type survey struct {
 	plan     *Plan
 	edges    int64
 	loops    int64
-	loopsAt  []int64 // where self loops are, as the last pass found them; with Data and both directions
+	loopsAt  []int64 // positions of self loops from the last scan; with Data and both directions
 	largest  int64
 	sorted   bool   // no target is less than the one before
-	ids      *idSet // nil where ids are kept
+	ids      *idSet // nil if nodes are not renumbered
 	forward  tally
 	backward tally
 	counting bool

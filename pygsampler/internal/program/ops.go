@@ -6,7 +6,7 @@ type Op uint8
 // The operators, by what they make.
 const (
 	// Lists of nodes.
-	Seeds  Op = iota // as they were given
+	Seeds  Op = iota // with repetitions, in order
 	Column           // of a matrix: its columns, which are distinct
 	Row              // of a matrix: the rows of its edges, distinct, by first occurrence
 	Union            // of two lists: distinct, by first occurrence

@@ -31,9 +31,9 @@ type Space uint8
 
 const (
 	All     Space = iota // all nodes
-	Columns              // the columns of the matrix that node made
-	Rows                 // the rows of the edges of the matrix that node made, by first occurrence
-	Of                   // the list that node made
+	Columns              // the columns of the matrix of a node
+	Rows                 // the rows of the edges of the matrix of a node, by first occurrence
+	Of                   // the list of a node
 )
 
 // Along identifies the list that a vector runs along, or the identity of a list: two vectors can be
@@ -76,8 +76,8 @@ type Node struct {
 	Type    Type
 
 	// Marks of optimization passes; they change no value.
-	Inline bool // made anew where it is taken, rather than stored: of maps, and of a Slice whose edges are drawn at once
-	Once   bool // a function of the graph alone: made once for a graph, and kept with it
+	Inline bool // recomputed by its reader instead of stored: maps, and a Slice whose edges are drawn at once
+	Once   bool // a function of the graph only: computed once for a graph, and cached with it
 	Layout Layout
 }
 
@@ -85,7 +85,7 @@ type Node struct {
 type Extra struct {
 	Name  string
 	Node  int
-	Block int // of values of edges, from 1 on: the place of the matrix whose edges they are of; 0: beside the blocks
+	Block int // for values of edges, from 1 on: the index of their matrix; 0: an array apart from the blocks
 }
 
 // Result is the kind of a program's result.
@@ -108,7 +108,7 @@ type Program struct {
 	Extras   []Extra
 	Weight   string // the edge array that the graph's matrix has for values; "": ones
 
-	Timed bool // a batch has the microseconds of each node, and of writing it, beside its arrays
+	Timed bool // a batch has an array of the microseconds of each node, and of writing the batch
 }
 
 // Keeps reports whether the node's values are cached with the graph: it is marked so, and of a kind

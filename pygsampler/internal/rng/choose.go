@@ -5,7 +5,7 @@ package rng
 type Chooser struct {
 	table   []slot
 	stamp   uint32
-	refused []int32  // weighted draws to be made again
+	refused []int32  // weighted draws to repeat
 	out     []part   // and what they may not take
 	used    int64    // spare draws that the row has used
 	chosen  []uint64 // weights of a row's choices

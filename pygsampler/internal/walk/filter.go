@@ -18,7 +18,7 @@ import (
 type pairs struct {
 	mu    sync.Mutex
 	pages *memory.Pages
-	words []uint32 // nil: not made yet
+	words []uint32 // nil: not computed yet
 	// The maximal number of edges from any node to any other.
 	parallel int64
 }

@@ -16,7 +16,7 @@ import (
 type packed struct {
 	mu    sync.Mutex
 	pages *memory.Pages
-	words []uint64 // nil: not made yet
+	words []uint64 // nil: not computed yet
 }
 
 // packedText is the cache key of packed edges.

@@ -15,7 +15,7 @@ import (
 // A step of node2vec reads two rows: the row of the walk's node has the edges of the tries, and the
 // row of the previous node tells whether one of them leads to a neighbor of it. So a partition
 // makes all tries of a row, and lists the edges whose tries another partition decides, up to the
-// first that is accepted in any case. These are then requested together: most steps take two
+// first that is accepted in any case. Those edges are then requested together: most steps take two
 // rounds. If all tries are refused, the whole row is requested.
 const (
 	hopJoined = iota // whether an edge leads from each node to the one that the walk came from

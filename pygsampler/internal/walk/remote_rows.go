@@ -16,7 +16,7 @@ type remoteReply[I csc.Index] struct {
 	numbers  []int64 // a row's; where there are edges that of listed
 	vertices []I     // that the edges lead to
 	ids      csc.Array
-	weights  []uint64 // nil: they are not told
+	weights  []uint64 // nil: replies do not have them
 }
 
 // Words before an answer of that kind: toldMagic, how wide ids are, how many rows and edges there are, and whether

@@ -35,8 +35,8 @@ type relation struct {
 	row, ids, at   int64
 }
 
-// list is a batch and its joined edge list.
-type joint struct {
+// edgeList is a batch and its edge list.
+type edgeList struct {
 	data      int64
 	bits      int64
 	hops      int
@@ -73,14 +73,14 @@ func Relations(data int64) int64 {
 }
 
 // read is what the words of a batch say.
-func read(data int64, ends []int64) (*joint, error) {
+func read(data int64, ends []int64) (*edgeList, error) {
 	head := memory.View[int64](data, batch.FixedWords)
 	l, is := batch.LayoutOf(head)
 	if !is {
 		return nil, &csc.ValueError{Text: "words: expected those of a batch of blocks, got others"}
 	}
 	words := memory.View[int64](data, int64(l.Words()))
-	j := &joint{
+	j := &edgeList{
 		data: data, bits: head[batch.WordIDBits], hops: l.Hops,
 		types: make([]kind, l.Types), relations: make([]relation, l.Relations),
 	}
@@ -113,7 +113,7 @@ func read(data int64, ends []int64) (*joint, error) {
 
 // ofBlocks counts by the seeds and by the sources of blocks: the destinations of a program's blocks
 // need not be the nodes that the words count.
-func (k *kind) ofBlocks(j *joint, words []int64) {
+func (k *kind) ofBlocks(j *edgeList, words []int64) {
 	k.distinct = k.seeds
 	if k.given != k.list {
 		k.distinct = 0
@@ -128,7 +128,7 @@ func (k *kind) ofBlocks(j *joint, words []int64) {
 }
 
 // at is an id of an array of the batch.
-func (j *joint) at(offset, i int64) int64 {
+func (j *edgeList) at(offset, i int64) int64 {
 	if j.bits == 32 {
 		return int64(view[int32](j, offset, i+1)[i])
 	}
@@ -136,7 +136,7 @@ func (j *joint) at(offset, i int64) int64 {
 }
 
 // view is an array of the batch.
-func view[T any](j *joint, offset, n int64) []T { return memory.View[T](j.data+offset, n) }
+func view[T any](j *edgeList, offset, n int64) []T { return memory.View[T](j.data+offset, n) }
 
 // again reports whether a block has rows of repeated seeds.
 func (r *relation) again(block []int64) bool {
@@ -144,7 +144,7 @@ func (r *relation) again(block []int64) bool {
 }
 
 // count finds how many edges, and factors, a relation has.
-func count[T csc.Index](j *joint, r *relation) {
+func count[T csc.Index](j *edgeList, r *relation) {
 	r.weights = -1
 	for _, block := range r.blocks {
 		n := block[batch.BlockNumEdges]
@@ -164,7 +164,7 @@ func count[T csc.Index](j *joint, r *relation) {
 }
 
 // inOrder is whether the hops' destinations follow each other.
-func (j *joint) inOrder() int64 {
+func (j *edgeList) inOrder() int64 {
 	for r := range j.relations {
 		first := int64(0)
 		for _, block := range j.relations[r].blocks {
@@ -192,7 +192,7 @@ func (p *pieces) add(n int64) {
 	p.end += n
 }
 
-func made[T csc.Index](j *joint) (m memory.Memory, err error) {
+func made[T csc.Index](j *edgeList) (m memory.Memory, err error) {
 	types, relations, hops := int64(len(j.types)), int64(len(j.relations)), int64(j.hops)
 	head := [batch.HopsWords]int64{
 		batch.HopsIDBits: j.bits, batch.HopsNumHops: hops,
@@ -286,7 +286,7 @@ func made[T csc.Index](j *joint) (m memory.Memory, err error) {
 
 // pieces are those of integers of so many bytes, but for the last one: of the ids at one place, the
 // first of them of the nodes, the edge ids at another, and of the factors, 0 for none of this width.
-func (j *joint) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
+func (j *edgeList) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
 	p := &pieces{width: width}
 	if j.bits == 8*width {
 		p.skip(ids)
@@ -317,7 +317,7 @@ func (j *joint) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
 }
 
 // none is whether no relation has edge ids of so many bits, or factors.
-func (j *joint) none(bits int64) bool {
+func (j *edgeList) none(bits int64) bool {
 	for r := range j.relations {
 		if j.relations[r].bits == bits || j.relations[r].weights >= 0 {
 			return false
@@ -327,7 +327,7 @@ func (j *joint) none(bits int64) bool {
 }
 
 // tell writes the words that come before those of pieces, and says how many.
-func (j *joint) tell(words []int64, head [batch.HopsWords]int64) int64 {
+func (j *edgeList) tell(words []int64, head [batch.HopsWords]int64) int64 {
 	end := copy(words, head[:])
 	put := func(n int64) { words[end] = n; end++ }
 	for t := range j.types {
@@ -353,7 +353,7 @@ func (j *joint) tell(words []int64, head [batch.HopsWords]int64) int64 {
 }
 
 // list writes the nodes of a type, and says how many.
-func list[T csc.Index](j *joint, k *kind, out []T) int {
+func list[T csc.Index](j *edgeList, k *kind, out []T) int {
 	nodes := view[T](j, k.list, k.nodes)
 	if k.more() == 0 {
 		return copy(out, nodes)
@@ -363,7 +363,7 @@ func list[T csc.Index](j *joint, k *kind, out []T) int {
 }
 
 // first returns the first position of each distinct seed.
-func first[T csc.Index](j *joint, k *kind) []T {
+func first[T csc.Index](j *edgeList, k *kind) []T {
 	found, places := make([]T, k.distinct), view[T](j, k.place, k.seeds)
 	for i := len(places) - 1; i >= 0; i-- {
 		found[places[i]] = T(i)
@@ -380,7 +380,7 @@ func moved[T csc.Index](firsts []T, v, more T) T {
 }
 
 // join writes the edges of a relation, but for what becomes of their sources.
-func join[T csc.Index, E int32 | int64](j *joint, r *relation, row, col []T, ids []E, factors []float32) {
+func join[T csc.Index, E int32 | int64](j *edgeList, r *relation, row, col []T, ids []E, factors []float32) {
 	for _, block := range r.blocks {
 		rows, edges := block[batch.BlockNumDst], block[batch.BlockNumEdges]
 		indptr := view[T](j, block[batch.BlockIndptr], rows+1)

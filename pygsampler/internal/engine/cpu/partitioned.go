@@ -48,8 +48,8 @@ const (
 	wordKeys   = batch.WordNodes
 )
 
-// mayHave reports whether a reply may have an additional array of the edges.
-const perhaps = -1
+// optional stands for at most one additional array of the edges in a reply.
+const optional = -1
 
 // RowReply is the result of Rows for a partition: an address and a number of bytes.
 type RowReply struct{ Address, Size int64 }
@@ -60,7 +60,7 @@ type remoteSource[I csc.Index] struct {
 	nodes   int64   // that edges lead from
 	widths  batch.Widths
 	weights bool  // whether edges have factors
-	beside  int64 // how many arrays answers have beside their edges; perhaps: one, or none
+	beside  int64 // number of additional arrays of a reply; optional: one, or none
 
 	part, row []int32 // of each row of the frontier: who has it, and the how manieth of the answer it is
 	blocks    []block[I]
@@ -280,7 +280,7 @@ func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights 
 	}
 	if n, at := header[wordArrays], header[wordKeys]; n != 0 || beside > 0 {
 		switch {
-		case n != beside && (beside != perhaps || n != 1):
+		case n != beside && (beside != optional || n != 1):
 			return b, fmt.Errorf("%w: an answer with %d arrays beside its edges, expected %d", request.ErrValue, n, max(beside, 0))
 		case edges > 0 && (at <= 0 || at%8 != 0 || n > a.Size/8/edges || at > a.Size-8*edges*n):
 			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d arrays of %d edges at %d", request.ErrValue, a.Size, n, edges, at)

@@ -43,7 +43,7 @@ type RemoteRows[I csc.Index] struct {
 func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
 	r := &RemoteRows[I]{remoteSource: remoteSource[I]{bounds: bounds, nodes: sources, widths: widths, beside: int64(len(names))}, numbers: numbers, names: names}
 	if len(names) == 0 {
-		r.beside = perhaps
+		r.beside = optional
 	}
 	r.values = make([][]float64, len(names))
 	r.Relation.NumNodes = sources

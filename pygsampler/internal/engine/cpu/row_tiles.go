@@ -50,7 +50,7 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 func (s *tiled[I]) within(frontier []I, lo int64, starts, degrees []int64, rule request.Rule) {
 	t := s.Times
 	bounds := s.trees.bounds[s.trees.first+lo:]
-	// The first probe of each search, one beside another in memory.
+	// The first probes of all searches, adjacent in memory.
 	var middles [tileRows]int64
 	for i, start := range starts {
 		middles[i] = start + degrees[i]/2

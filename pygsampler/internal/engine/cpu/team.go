@@ -22,7 +22,7 @@ type team struct {
 	phase  atomic.Int64 // odd while there is work, which workers take part in as they come
 	over   atomic.Bool
 	_      [cacheLine]byte
-	active atomic.Int64 // workers beside the caller's that may be at it
+	active atomic.Int64 // workers in addition to the caller that may be running
 	_      [cacheLine]byte
 }
 

@@ -24,7 +24,7 @@ type Call struct {
 	Out      gpu.Address // where the caller wants the batch; 0: in memory of the engine's
 	OutBytes uint64
 	Grid     int // blocks; 0 for a good number. The batch does not depend on it
-	Share    int // the most thousandths of the device that a launch takes; 0: all. As Grid
+	Share    int // the maximal thousandths of the device that a launch takes; 0: all, like Grid
 }
 
 // WholeShare is a Share without a bound.

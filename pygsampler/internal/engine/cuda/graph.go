@@ -26,7 +26,7 @@ type Graph struct {
 	Back    *Graph       // the transposed graph, as csc.Graph has it; nil: none
 	packing packing      // what walks read
 	named   named        // what programs read
-	made    derivedCache // and what is made of it once
+	made    derivedCache // and data that is derived from it once
 	alone   *Graph       // the same as a heterogeneous one; nil: nobody asked
 	// The schema and the relations of a heterogeneous graph, which has no arrays of its own; nil
 	// for a homogeneous graph.

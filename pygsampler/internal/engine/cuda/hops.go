@@ -79,7 +79,7 @@ func (h *Hops) Arrived(_ *Flight, status, _ int64) (bool, error) {
 
 // hopSpace is what rows, maps and numbers of a hop need.
 type hopSpace struct {
-	narrow vertexMap // for plain launches of neighbor.cu; each map is made when one needs it
+	narrow vertexMap // for plain launches of neighbor.cu; each map is allocated on demand
 	wide   vertexMap // for the others
 	rows   buffer    // 16 bytes for each row of a hop
 	vertex buffer    // and its node

@@ -137,7 +137,7 @@ type passes struct {
 	out     buffer
 	steps   buffer
 	told    gpu.Pinned // reports for the host, a slot's behind the other
-	staged  gpu.Pinned // the pass and its steps on their way to the device
+	staged  gpu.Pinned // the upload of the epoch and its steps
 	words   int        // of a report
 }
 

@@ -162,7 +162,7 @@ type StaticHetero struct {
 	pieces buffer
 	table  gpu.Pinned // limits, or pieces, on their way
 
-	excluded  buffer // of a pass
+	excluded  buffer // of an epoch
 	excluding bool   // some pass had such edges, and the tables have them
 
 	turns  heteroTurnArgs

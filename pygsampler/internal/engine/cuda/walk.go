@@ -302,11 +302,11 @@ func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock i
 // packing is what a graph keeps for walks until it is closed.
 type packing struct {
 	sync.Mutex
-	edges, offsets, filter form
+	edges, offsets, filter packedArray
 }
 
-// layout is one of these arrays.
-type form struct {
+// packedArray is one of these arrays.
+type packedArray struct {
 	memory  gpu.Memory
 	refused bool // there was no room for it
 }
@@ -358,7 +358,7 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs
 // formed is an array that a kernel makes, of so many units of threads; 0 where it would take
 // more than half of the memory that is free, unless it must be there.
 func (g *Graph) formed(
-	f *form, must bool, bytes uint64, s gpu.Stream, k gpu.Kernel[packArgs], args packArgs, units int64,
+	f *packedArray, must bool, bytes uint64, s gpu.Stream, k gpu.Kernel[packArgs], args packArgs, units int64,
 ) (gpu.Address, error) {
 	if f.memory.Address != 0 || f.refused && !must {
 		return f.memory.Address, nil
@@ -404,7 +404,7 @@ func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
 	errs := []error{g.named.free(g.engine.stream), g.made.free(g.engine.stream)}
-	for _, f := range []*form{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
+	for _, f := range []*packedArray{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
 		if f.memory.Address != 0 {
 			errs = append(errs, f.memory.Free(g.engine.stream))
 		}

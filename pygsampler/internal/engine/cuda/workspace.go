@@ -21,7 +21,7 @@ type Workspace struct {
 	staged   gpu.Pinned // seeds on their way
 	report   gpu.Pinned
 	spaces   []Space // of the plans that have been here
-	nodes    int64   // the most nodes of a graph whose batches were made here
+	nodes    int64   // the maximal number of nodes of a graph that was sampled here
 	dirty    bool    // a launch did not end as it should: to be cleared before the next batch
 }
 

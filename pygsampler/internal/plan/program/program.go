@@ -25,7 +25,7 @@ import (
 
 // Plan is a program as it runs.
 type Plan struct {
-	Program         *program.Program // after all passes
+	Program         *program.Program // after all optimization passes
 	traced          *program.Program // before them
 	steps           []passes.Step
 	edges, vertices []string         // the arrays that it reads

@@ -29,7 +29,7 @@ func times(p *program.Program, found []size, g Graph, c costs.Costs) (us []float
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		if fixed[i] {
-			continue // it is there, or made once
+			continue // it exists, or is computed once
 		}
 		var in size
 		edges := -1

@@ -61,7 +61,7 @@ var Table = []Pass{
 // therefore is not in the table.
 const Recognise = "recognise"
 
-// Names returns the names of all passes, in order.
+// Names returns the names of the passes, in order.
 func Names() []string {
 	var names []string
 	for _, p := range Table {
@@ -76,7 +76,7 @@ type Step struct {
 	Program *program.Program
 }
 
-// Run returns the program after all passes except those in off, and the intermediate steps. The
+// Run returns the program after the passes that are not in off, and the intermediate steps. The
 // program and its marks are checked after each step.
 func Run(p *program.Program, off []string) (*program.Program, []Step, error) {
 	var steps []Step

@@ -17,7 +17,7 @@ type list[I csc.Index] struct{ ids []I }
 // edges is a matrix without its values: columns, and edges column by column. Edges of whole columns
 // are ranges of the CSC; others are listed in places.
 type edges[I csc.Index] struct {
-	node    int       // that made it
+	node    int       // that computed it
 	parent  *edges[I] // whose edges these are some of; nil: the graph's
 	columns *list[I]
 	indptr  []int64 // where each column's edges begin

@@ -27,7 +27,7 @@ func (c *call[I]) known() (costs.Costs, []layout.Work) {
 	return c.costs, c.works
 }
 
-// layoutOf is how a node is to be made. What a layout is chosen by is not here where rows lie elsewhere.
+// layoutOf returns the layout of a node. The inputs of the choice are unavailable if rows are remote.
 func (c *call[I]) layoutOf(i int) program.Layout {
 	if c.near != nil {
 		return program.Usual

@@ -73,7 +73,7 @@ type value[I csc.Index] struct {
 	scalar float64
 	dense  *denseRows
 	drawn  []int64       // of a Collective: which of its parent's rows, as often as they were
-	pages  *memory.Pages // of a vector that is kept: it is read at random
+	pages  *memory.Pages // of a cached vector: it is read at random
 	made   bool          // the values are there
 }
 
@@ -110,7 +110,7 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 	}
 	defer c.scratch.put()
 	defer c.team.dismiss()
-	defer runtime.KeepAlive(c) // what is kept of the graph goes with the last that has it
+	defer runtime.KeepAlive(c) // cached data of the graph lives as long as its last user
 	if r.Parts != nil {
 		if err := c.apart(); err != nil {
 			return memory.Memory{}, err

@@ -13,7 +13,7 @@ import (
 // wake a thread, so that no phase waits for a late worker: others process its units then. The zero
 // value has no workers.
 type team struct {
-	size   int // workers beside the batch's own
+	size   int // workers in addition to the batch's own
 	phase  atomic.Pointer[phase]
 	over   atomic.Bool
 	asleep atomic.Int32
@@ -31,7 +31,7 @@ const looks = 100
 type phase struct {
 	units  int64
 	next   atomic.Int64
-	active atomic.Int32 // workers beside the batch's own that may have taken some
+	active atomic.Int32 // workers in addition to the batch's own that may have taken some
 	work   func(w *worker, unit int64)
 	stop   *atomic.Bool
 	failed atomic.Pointer[fault]

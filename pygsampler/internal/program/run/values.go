@@ -531,11 +531,11 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 		csc.Gather(of, to, s.ids)
 	case program.Degree:
 		for k := range to {
-			to[k] = float64(ev.degree(s.vertex(k)))
+			to[k] = float64(ev.degree(s.node(k)))
 		}
 	case program.Number:
 		for k := range to {
-			to[k] = float64(s.vertex(k))
+			to[k] = float64(s.node(k))
 		}
 	case program.Random:
 		uniforms(ev.numbersOf(n, rng.Candidates), s, to)
@@ -556,7 +556,7 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 }
 
 // node is element k of a span.
-func (s span[I]) vertex(k int) int64 {
+func (s span[I]) node(k int) int64 {
 	if s.ids == nil {
 		return s.lo + int64(k)
 	}

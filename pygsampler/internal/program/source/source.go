@@ -36,7 +36,7 @@ type Text struct {
 	Numberings int   // tags of the node map
 	Between    bool  // A[R, S] may be found by the out-edges of R
 	ByRows     bool  // and is in any case, at one node at least
-	Once       []int // nodes that are made once for a graph, doubles of all nodes or one, or rows of them
+	Once       []int // nodes that are computed once for a graph: a double, or one or a row of them for each graph node
 }
 
 // Kernel is the kernel's name.
@@ -85,12 +85,12 @@ type writer struct {
 	wants   []program.Want
 	uses    []int  // how many nodes take a node's values
 	rows    []bool // of a matrix of edges: its rows are numbered
-	once    bool   // what is made once for a graph is read, and not made
-	between []bool // of A[R, S]: which way it is found is chosen, or given
+	once    bool   // values that are cached with a graph are read instead of computed
+	between []bool // for A[R, S]: the layout is chosen per batch, or fixed
 	named   []bool // of the whole graph: its columns alone are taken, and its edges are not written down
 	drawn   []bool // of a slice: nothing but uniform draws takes it, and it is not written down
 	sieve   []bool // of a slice: what takes it is a filter and its test, and its edges are not written down
-	cost    []int  // of an element, as far as it is made where it is taken
+	cost    []int  // of an element, as far as its reader computes it
 	reads   []marks
 	loose   marks // what was written since all threads have surely met
 	shared  int   // bytes of the variables in shared memory
@@ -98,7 +98,7 @@ type writer struct {
 	err     error
 
 	raw     []bool       // a list of rows: those of all edges, one behind another, as who takes it has each once in any case
-	made    map[int]bool // what chooses edges of a list's nodes finds where those are, since it was made with the list
+	made    map[int]bool // the offsets of the edges of a list's nodes were computed with the list, for the operators that choose among them
 	claimed int          // the node whose nodes are claimed where they are written, all numberings before it being done; -1: none
 	nests   bool         // the nodes of a batch have been claimed
 	crossed marked       // the last A[list, list], whose rows are claimed by their places until the next numbering

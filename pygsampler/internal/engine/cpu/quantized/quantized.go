@@ -140,7 +140,7 @@ func Read[I int32 | int64](f *Form, table []byte, stride int64, ids []I, out []b
 
 // Source is a set of rows of floats to store.
 type Source struct {
-	Address int64 // of [Rows, Columns of the form] floats
+	Address int64 // of [Rows, Columns] floats
 	Bits    int64 // of a float: 16, 32 or 64
 	Brain   bool  // whether floats of 16 bits are bfloat16
 	Rows    int64
