@@ -185,7 +185,7 @@ func (d *deviceGraph) positions(ids []int64) ([]int64, error) {
 	}
 	if d.graph.EdgeIDs != 0 {
 		return nil, Errorf(KindValue, "exclude: expected a graph without edge_ids, or one that came from the CPU, "+
-			"where their positions are looked up; got one made of arrays of cuda:%d", d.index)
+			"where their positions are looked up; got one of arrays of cuda:%d", d.index)
 	}
 	for i, id := range ids {
 		if id < 0 || id >= d.graph.Edges {

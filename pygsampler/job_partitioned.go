@@ -169,7 +169,7 @@ func hopwise(p *Sampler) (interface {
 	case *wholerows.Plan:
 		return plan, nil
 	}
-	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks or a program for a graph in parts, got one of another family")
+	return nil, Errorf(KindValue, "sampler: expected one of neighbors, walks or a program for a partitioned graph, got one of another family")
 }
 
 // ask hands a question out and waits for its answer.
@@ -196,7 +196,7 @@ func (t *asking) ask(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 func (j *HostJob) parts() (*asking, error) {
 	t, is := j.task.(interface{ asked() *asking })
 	if !is {
-		return nil, Errorf(KindValue, "job: expected one of a graph in parts, got another")
+		return nil, Errorf(KindValue, "job: expected one of a partitioned graph, got another")
 	}
 	return t.asked(), nil
 }
@@ -367,7 +367,7 @@ func (t *rowsTask) ofPlan(relation int64) error {
 	case *wholerows.Plan:
 		about, t.rows.Weights = plan.Hetero(&t.work), own.Alias != nil
 	default:
-		return Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a heterogeneous graph in parts, got one of another family")
+		return Errorf(KindValue, "sampler: expected one of neighbors, or of whole rows, for a partitioned heterogeneous graph, got one of another family")
 	}
 	req := &cpu.Request{Relation: own, EdgeWeights: about.EdgeWeights}
 	req.Batch = about.Batch

@@ -174,7 +174,7 @@ func (c *Compiler) keep(k [32]byte, code []byte, folder string, err error) {
 	if errors.As(err, &path) {
 		err = fmt.Errorf("%s: %w", cmp.Or(folder, path.Path), path.Err)
 	}
-	c.note(fmt.Sprintf("compiled kernels are not kept, so each process compiles them anew: %v; "+
+	c.note(fmt.Sprintf("compiled kernels are not cached, so that each process compiles them again: %v; "+
 		"PYGSAMPLER_CACHE names another folder", err))
 }
 

@@ -73,7 +73,7 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 	}
 	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew, Data: plan.Data, Rows: s.total()}
 	if shape.Bits == 32 && shape.Nodes > csc.MaxNodes32 {
-		return shape, valueError("dtype: expected int64 for %d vertices, got int32", shape.Nodes)
+		return shape, valueError("dtype: expected int64 for %d nodes, got int32", shape.Nodes)
 	}
 	if plan.Undirected || !s.sorted {
 		shape.EdgeBits = shape.Bits

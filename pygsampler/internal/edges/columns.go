@@ -222,10 +222,10 @@ func guessOther(path string, names []string, given, end int) (int, error) {
 	if len(known) == 2 && known[1-end] == given {
 		guess = known[end]
 	} else if len(known) > 0 && len(names) > 2 {
-		return 0, located(path, "expected %s= beside %s=, as no other column has a usual name for it; the columns are %s", missing, other, listed(names))
+		return 0, located(path, "expected %s= in addition to %s=, since no other column has a usual name for it; the columns are %s", missing, other, listed(names))
 	}
 	if guess == given {
-		return 0, located(path, "expected %s= beside %s=, which is column %s", missing, other, shown(names, given))
+		return 0, located(path, "expected %s= in addition to %s=, which is column %s", missing, other, shown(names, given))
 	}
 	return guess, nil
 }

@@ -131,11 +131,11 @@ func (s *survey) check(b *Batch, top int64) error {
 	case s.plan.NumNodes >= 0:
 		limit, what = s.plan.NumNodes, "as num_nodes says"
 	case s.plan.Numbering == Never && s.plan.Bits == 32:
-		limit, what = csc.MaxNodes32, "as int32 asks for; renumber=True numbers vertices from 0"
+		limit, what = csc.MaxNodes32, "as int32 asks for; renumber=True numbers nodes from 0"
 	case s.plan.Numbering == Never:
-		limit, what = csc.MaxNodes, "as vertices have; renumber=True numbers them from 0"
+		limit, what = csc.MaxNodes, "as nodes have; renumber=True numbers them from 0"
 		if top < limit && memory.Affordable(top*8) != nil {
-			limit, what = csc.MaxNodes32, "as this machine has memory for; renumber=True numbers vertices from 0"
+			limit, what = csc.MaxNodes32, "as this machine has memory for; renumber=True numbers nodes from 0"
 		}
 	}
 	if what != "" && top >= limit {

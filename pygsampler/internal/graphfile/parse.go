@@ -182,7 +182,7 @@ func (h *Header) checkMap(path string) error {
 	}
 	for name, more := range map[string]int64{"node_ids": 0, "node_names.offsets": 1} {
 		if e, ok := h.Entry(name); ok && e.Shape[0] != h.NumNodes+more {
-			return formatError("%s: section %q: expected %d elements for %d vertices, got %d", path, name, h.NumNodes+more, h.NumNodes, e.Shape[0])
+			return formatError("%s: section %q: expected %d elements for %d nodes, got %d", path, name, h.NumNodes+more, h.NumNodes, e.Shape[0])
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrAborted is the error of Commit after Abort.
-var ErrAborted = errors.New("graph file: the writing was given up")
+var ErrAborted = errors.New("graph file: the write was aborted")
 
 // Writer writes a file: a temporary one in the folder of the target, with reserved disk space for
 // all of its sections. It has no header until Commit, so that no reader takes it for a graph. Bytes

@@ -62,7 +62,7 @@ func Map(size int64) (*Pages, error) {
 	}
 	if C.pgs_memory_has_headroom() == 0 {
 		_ = syscall.Munmap(bytes)
-		return nil, fmt.Errorf("%w: wanted %d bytes of scratch, and room beside it", ErrNoMemory, size)
+		return nil, fmt.Errorf("%w: wanted %d bytes of scratch, and more room", ErrNoMemory, size)
 	}
 	if size >= hugePage {
 		// A hint: without huge pages everything works, more slowly.

@@ -7,7 +7,7 @@ import (
 
 var kinds = map[byte]Kind{'l': List, 'm': Matrix, 'v': Vector, 'd': Dense}
 
-var kindNames = []string{"a list of vertices", "a matrix", "a vector", "a scalar", "dense rows"}
+var kindNames = []string{"a list of nodes", "a matrix", "a vector", "a scalar", "dense rows"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -56,7 +56,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Cross:
 		if !in[0].Distinct || !in[1].Distinct {
-			return t, fmt.Errorf("cross: expected lists of distinct vertices for A[rows, columns]: unique() makes them so")
+			return t, fmt.Errorf("cross: expected lists of distinct nodes for A[rows, columns]: unique() makes them so")
 		}
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Data, Kept:
@@ -126,14 +126,14 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		if in[0].Along.Space == All || in[0].Along == in[1].Along || in[1].Along.Space == Rows && p.fits(in[0].Along, in[1].Along.Node, 1) {
 			return Type{Kind: Vector, Along: in[1].Along}, nil
 		}
-		return t, fmt.Errorf("gather: expected a vector of all vertices or along that list, got one along another; v[B.row()] takes one along the rows of what B was chosen from, and so does B.div(v, axis=1)")
+		return t, fmt.Errorf("gather: expected a vector of all nodes or along that list, got one along another; v[B.row()] takes one along the rows of what B was chosen from, and so does B.div(v, axis=1)")
 	case IsIn:
 		return Type{Kind: Vector, Along: in[0].Along}, nil
 	case Features, Take, Project, Dot, Item, Multiply, Entry:
 		return p.denseType(n, in)
 	case Independent:
 		if r := &p.Nodes[n.In[1]]; r.Op != Random || n.Axis != 1 {
-			return t, fmt.Errorf("independent: expected random numbers of all vertices and axis 1, got %s and axis %d", r.Op, n.Axis)
+			return t, fmt.Errorf("independent: expected random numbers of all nodes and axis 1, got %s and axis %d", r.Op, n.Axis)
 		}
 	}
 	return p.mapType(n, in)
@@ -294,9 +294,9 @@ func (p *Program) Check() error {
 	case p.Result == Vectors && len(p.Extras) == 0:
 		return fmt.Errorf("return: expected something, got nothing")
 	case p.Result == Subgraph && p.Nodes[p.List].Type.Kind != List:
-		return fmt.Errorf("return: expected a list of vertices for a subgraph, got %s", p.Nodes[p.List].Type.Kind)
+		return fmt.Errorf("return: expected a list of nodes for a subgraph, got %s", p.Nodes[p.List].Type.Kind)
 	case p.Result == Subgraph && !p.induced(p.Nodes[p.Matrices[0]], p.Nodes[p.List].Type):
-		return fmt.Errorf("return: expected the matrix A[list, list] of a subgraph's vertices, got another")
+		return fmt.Errorf("return: expected the matrix A[list, list] of a subgraph's nodes, got another")
 	}
 	for _, m := range p.Matrices {
 		t := p.Nodes[m].Type

@@ -44,7 +44,7 @@ func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 		if in[0].Along.Space == All || in[0].Along == in[1].Along {
 			return Type{Kind: Dense, Along: in[1].Along}, nil
 		}
-		return t, fmt.Errorf("take: expected rows of all vertices, got some along a list")
+		return t, fmt.Errorf("take: expected rows of all nodes, got some along a list")
 	case Project:
 		return Type{Kind: Dense, Along: in[0].Along}, nil
 	case Item:
@@ -62,15 +62,15 @@ func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 			return t, fmt.Errorf("multiply: axis: expected 0 (rows for each column) or 1 (for each row), got None")
 		}
 		if !p.fits(in[1].Along, in[0].Edges, 1-n.Axis) {
-			return t, fmt.Errorf("@: expected dense rows along the matrix's %s, or of all vertices, got some along something else", []string{"rows", "columns"}[n.Axis])
+			return t, fmt.Errorf("@: expected dense rows along the matrix's %s, or of all nodes, got some along something else", []string{"rows", "columns"}[n.Axis])
 		}
 		return Type{Kind: Dense, Along: []func(int) Along{p.columns, p.rows}[n.Axis](in[0].Edges)}, nil
 	}
 	if !p.fits(in[1].Along, in[0].Edges, 1) {
-		return t, fmt.Errorf("dot: expected rows along the matrix's rows, or of all vertices, as input 1, got some along something else")
+		return t, fmt.Errorf("dot: expected rows along the matrix's rows, or of all nodes, as input 1, got some along something else")
 	}
 	if !p.fits(in[2].Along, in[0].Edges, 0) {
-		return t, fmt.Errorf("dot: expected rows along the matrix's columns, or of all vertices, as input 2, got some along something else")
+		return t, fmt.Errorf("dot: expected rows along the matrix's columns, or of all nodes, as input 2, got some along something else")
 	}
 	return Type{Kind: Matrix, Edges: in[0].Edges}, nil
 }

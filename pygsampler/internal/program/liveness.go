@@ -82,7 +82,7 @@ func (p *Program) TakesValues(i, k int, want Want) bool {
 
 // DependentText describes an invalid chance of an edge of a node.
 func DependentText(x float64, vertex int64) string {
-	return fmt.Sprintf("dependent_sample: expected chances in [0, 1], got %s for vertex %d", ValueText(x), vertex)
+	return fmt.Sprintf("dependent_sample: expected chances in [0, 1], got %s for node %d", ValueText(x), vertex)
 }
 
 // ValueText returns a number as errors of a batch print it.

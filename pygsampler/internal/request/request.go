@@ -76,7 +76,7 @@ const KeyBits = 48
 func TreeShift(nodes, seeds int64) (int, error) {
 	shift := bits.Len64(uint64(max(nodes-1, 0)))
 	if shift+bits.Len64(uint64(max(seeds-1, 0))) > KeyBits {
-		return shift, fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d vertices, got %d",
+		return shift, fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d nodes, got %d",
 			ErrValue, KeyBits-shift, nodes, seeds)
 	}
 	return shift, nil

@@ -37,7 +37,7 @@ const unitWalks = 256
 func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the graph's arrays changed while walks were made, or a fault of pygsampler: %v", p)
+			err = fmt.Errorf("the graph's arrays changed while walks were sampled, or a fault of pygsampler: %v", p)
 		}
 	}()
 	g := r.Relation

@@ -24,7 +24,7 @@ type pairs struct {
 }
 
 // pairsText is the cache key of pairs.
-const pairsText = "walk: pairs of vertices"
+const pairsText = "walk: pairs of nodes"
 
 // pairsOf returns the pairs of a graph's edges, which the first caller computes.
 func pairsOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*pairs, error) {

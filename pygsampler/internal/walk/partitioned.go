@@ -208,7 +208,7 @@ func (p *party[I]) nodesAfter(step int64) int64 {
 }
 
 func (p *party[I]) noVertex(v, nodes int64) error {
-	return fmt.Errorf("%w: expected vertices in [0, %d), got %d", request.ErrValue, nodes, v)
+	return fmt.Errorf("%w: expected nodes in [0, %d), got %d", request.ErrValue, nodes, v)
 }
 
 // move has a walk arrive at a node, along an edge whose id is at a place, if there are ids.
@@ -346,18 +346,18 @@ type PartEdges struct {
 func Take(p *PartEdges) (m memory.Memory, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("the graph's arrays changed while walks were made, or a fault of pygsampler: %v", fault)
+			err = fmt.Errorf("the graph's arrays changed while walks were sampled, or a fault of pygsampler: %v", fault)
 		}
 	}()
 	rows := p.Vertices.Len()
 	for i := range rows {
 		if v := p.Vertices.At(i); v < p.First || v >= p.Relation.NumNodes {
-			return m, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
+			return m, fmt.Errorf("%w: nodes[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
 		}
 	}
 	draws, last := p.needs(p.Hop)
 	if rows > 0 && (draws != (len(p.Draws) > 0) || last != (p.Last.Len() > 0)) {
-		return m, fmt.Errorf("%w: rows: expected draws %t and vertices before %t, got %d and %d of %d rows", request.ErrValue,
+		return m, fmt.Errorf("%w: rows: expected draws %t and nodes before %t, got %d and %d of %d rows", request.ErrValue,
 			draws, last, len(p.Draws), p.Last.Len(), rows)
 	}
 	if p.Vertices.Bits == 32 {

@@ -95,7 +95,7 @@ func toldOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int, weighted bool
 		sound = size <= a.Size
 	}
 	if !sound {
-		return t, fmt.Errorf("%w: an answer of %d bytes to another question: expected what is told of %d rows, got that of %d",
+		return t, fmt.Errorf("%w: an answer of %d bytes to another question: expected the data of %d rows, got that of %d",
 			request.ErrValue, a.Size, rows, words[toldRows])
 	}
 	at, _ := toldPlaces(rows, edges, 8*width, bits, weighted)

@@ -30,7 +30,7 @@ const unitSeeds = 4
 func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the graph's arrays changed while contexts were made, or a fault of pygsampler: %v", p)
+			err = fmt.Errorf("the graph's arrays changed while contexts were sampled, or a fault of pygsampler: %v", p)
 		}
 	}()
 	seeds := r.Seeds.Len()

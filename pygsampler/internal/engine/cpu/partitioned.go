@@ -78,7 +78,7 @@ func (p *Partition) ByRelation(relations int) [][]int64 {
 // sort puts a frontier in the order of the parts that have its rows.
 func (r *remoteSource[I]) sort(frontier []I, t *disjointMap[I]) error {
 	if len(frontier) > math.MaxInt32 {
-		return fmt.Errorf("%w: a frontier of %d vertices, more than 2^31 - 1", request.ErrOverflow, len(frontier))
+		return fmt.Errorf("%w: a frontier of %d nodes, more than 2^31 - 1", request.ErrOverflow, len(frontier))
 	}
 	ends := r.bounds[1:]
 	n := int64(len(frontier))
@@ -147,7 +147,7 @@ func (r *remoteSource[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int
 		to := at + end - start
 		for _, v := range from.indices[start:end] {
 			if uint64(v) >= uint64(r.nodes) {
-				panic(fmt.Sprintf("part %d: expected vertices in [0, %d), got %d", r.part[i], r.nodes, v))
+				panic(fmt.Sprintf("part %d: expected nodes in [0, %d), got %d", r.part[i], r.nodes, v))
 			}
 		}
 		copy(b.indices[at:to], from.indices[start:end])
@@ -281,7 +281,7 @@ func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights 
 	if n, at := header[wordArrays], header[wordKeys]; n != 0 || beside > 0 {
 		switch {
 		case n != beside && (beside != optional || n != 1):
-			return b, fmt.Errorf("%w: an answer with %d arrays beside its edges, expected %d", request.ErrValue, n, max(beside, 0))
+			return b, fmt.Errorf("%w: an answer with %d additional arrays of its edges, expected %d", request.ErrValue, n, max(beside, 0))
 		case edges > 0 && (at <= 0 || at%8 != 0 || n > a.Size/8/edges || at > a.Size-8*edges*n):
 			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d arrays of %d edges at %d", request.ErrValue, a.Size, n, edges, at)
 		case edges > 0:
@@ -340,7 +340,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	rows := int64(len(frontier))
 	for i, v := range frontier {
 		if int64(v) < p.First || int64(v) >= p.Relation.NumNodes {
-			return memory.Memory{}, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
+			return memory.Memory{}, fmt.Errorf("%w: nodes[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
 		}
 	}
 	req := *p.Request

@@ -132,7 +132,7 @@ func (r *RemoteRows[I]) keep() error {
 		start, end := int64(from.indptr[row]), int64(from.indptr[row+1])
 		for _, v := range from.indices[start:end] {
 			if uint64(v) >= uint64(r.nodes) {
-				return fmt.Errorf("%w: part %d: expected vertices in [0, %d), got %d", request.ErrValue, part, r.nodes, v)
+				return fmt.Errorf("%w: part %d: expected nodes in [0, %d), got %d", request.ErrValue, part, r.nodes, v)
 			}
 		}
 		if r.widths.EdgeID == 4 {

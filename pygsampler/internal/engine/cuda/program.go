@@ -97,9 +97,9 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 	case len(c.Exclude) > 0 && !p.program.Excludes():
 		return fmt.Errorf("%w: exclude: expected no edges for a program that asks for none, got some", request.ErrValue)
 	case g.Nodes >= mostEdges || g.Alias != 0:
-		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 vertices for a program on a GPU, got %d", request.ErrValue, g.Nodes)
+		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 nodes for a program on a GPU, got %d", request.ErrValue, g.Nodes)
 	case p.Words() > batch.Homogeneous(mostHops).Words():
-		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with arrays beside them, got %d and %d",
+		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with extra arrays, got %d and %d",
 			request.ErrValue, mostHops, len(p.program.Matrices), p.program.Beside())
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
@@ -132,7 +132,7 @@ func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, type
 		}
 		of, from, what := g.named.edges, "edata", "an edge"
 		if a.Vertex {
-			of, from, what = g.named.vertices, "ndata", "a vertex"
+			of, from, what = g.named.vertices, "ndata", "a node"
 		}
 		data, ok := of[a.Name]
 		if !ok {
@@ -236,7 +236,7 @@ func (p *Programs) refused(words []int64, node int64) error {
 	case program.Level:
 		name = "cap"
 	}
-	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for vertex %d", request.ErrValue, name, x, words[reportHeader+1])
+	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for node %d", request.ErrValue, name, x, words[reportHeader+1])
 }
 
 // programKernel is a program's, for ids and edges of some width.

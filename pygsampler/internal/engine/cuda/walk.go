@@ -114,11 +114,11 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 	case p.Second() && g.Back == nil:
 		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	case p.Layout == "packed" && !g.packable(p):
-		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or vertices and more, got 'packed'", request.ErrValue)
+		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or nodes and more, got 'packed'", request.ErrValue)
 	case p.byTransits() && p.Roots > 0:
 		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' with roots, got 'transit'", request.ErrValue)
 	case p.byTransits() && g.Nodes>>32 != 0:
-		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got 'transit'", request.ErrValue)
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 nodes and more, got 'transit'", request.ErrValue)
 	}
 	return nil
 }

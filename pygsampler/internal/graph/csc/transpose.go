@@ -81,7 +81,7 @@ func (t *Transposition) Run() (m memory.Memory, err error) {
 		}
 	}
 	if kinds > 0 && g.NumNodes > MaxNodes/kinds {
-		return m, valueError("%s: expected at most 2^48 rows, got %d vertices by %d types", t.Name, g.NumNodes, kinds)
+		return m, valueError("%s: expected at most 2^48 rows, got %d nodes by %d types", t.Name, g.NumNodes, kinds)
 	}
 	rows, edges := g.NumNodes*max(kinds, 1), g.NumEdges()
 	parts := sortParts(rows, edges)

@@ -70,7 +70,7 @@ func CheckSizes(rows, nodes, kinds int64, idBits int) error {
 	case kinds < 0 || kinds > MaxKinds:
 		return valueError("kinds: expected at most %d types, got %d", MaxKinds, kinds)
 	case kinds > 0 && (rows%kinds != 0 || rows/kinds != nodes):
-		return valueError("indptr: expected %d rows for each of %d vertices, got %d rows", kinds, nodes, rows)
+		return valueError("indptr: expected %d rows for each of %d nodes, got %d rows", kinds, nodes, rows)
 	case kinds == 0 && nodes < rows:
 		return valueError("num_nodes: expected at least %d (len(indptr) - 1), got %d", rows, nodes)
 	}

@@ -79,7 +79,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 	edges := int64(0)
 	for v, n := range kept {
 		if n > math.MaxInt32 && !b.Mask {
-			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a vertex, got %d of vertex %d", ErrValue, b.Name, n, int64(v)/max(b.Relation.Kinds, 1))
+			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a node, got %d of node %d", ErrValue, b.Name, n, int64(v)/max(b.Relation.Kinds, 1))
 		}
 		kept[v] = edges
 		edges += n

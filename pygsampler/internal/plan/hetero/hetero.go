@@ -52,7 +52,7 @@ func Parse(d *plan.Document) plan.Plan {
 	p := &Plan{Fanouts: ReadFanouts(d)}
 	p.replace = d.Bool("replace", false)
 	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
-	p.timed = d.Name("time", "an edge or vertex array") != ""
+	p.timed = d.Name("time", "an edge or node array") != ""
 	p.disjoint = d.Bool("disjoint", p.timed)
 	if p.timed {
 		p.rule = plan.ReadRule(d)

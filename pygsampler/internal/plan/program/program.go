@@ -143,7 +143,7 @@ func (p *Plan) Check(g plan.Arrays) error {
 	}
 	for _, name := range p.vertices {
 		if _, has := g.VertexData[name]; !has {
-			return fmt.Errorf("%w: ndata: expected a graph with the vertex array %q, got one without", request.ErrValue, name)
+			return fmt.Errorf("%w: ndata: expected a graph with the node array %q, got one without", request.ErrValue, name)
 		}
 	}
 	if g.Kinds > 0 {

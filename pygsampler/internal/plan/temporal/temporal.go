@@ -30,7 +30,7 @@ func Parse(d *plan.Document) plan.Plan {
 	p.Replace = d.Bool("replace", false)
 	p.OnlyNew = d.OneOf("frontier", "all", "new") == "new"
 	p.Disjoint = true
-	d.Name("time", "an edge or vertex array")
+	d.Name("time", "an edge or node array")
 	prob := d.Name("prob", "an edge array") != ""
 	if d.Name("mask", "an edge array") != "" && prob {
 		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")

@@ -29,7 +29,7 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 	if !here {
 		b.WriteString("times by the costs of another machine: 'pygsampler calibrate' measures those of this one\n")
 	}
-	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d vertices and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
+	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d nodes and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
 	writeCosts(&b, runs, g, seeds, costs)
 	writeLayouts(&b, runs, g, seeds, costs)
 	return b.String()

@@ -19,8 +19,8 @@ type Ways struct{ Usual, Other string }
 
 // The kinds of choices.
 var (
-	Elements = Ways{"each edge", "all vertices"}
-	Rows     = Ways{"rows of its edges", "all vertices as rows"}
+	Elements = Ways{"each edge", "all nodes"}
+	Rows     = Ways{"rows of its edges", "all nodes as rows"}
 	Between  = Ways{"in-edges of columns", "out-edges of rows"}
 )
 

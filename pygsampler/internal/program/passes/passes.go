@@ -22,38 +22,38 @@ type Pass struct {
 
 // Table lists the passes in the order in which they run.
 var Table = []Pass{
-	{Name: "fold", Rule: "arithmetic of constants is done now", run: fold},
+	{Name: "fold", Rule: "constant arithmetic is evaluated", run: fold},
 	{
-		Name: "cse", Rule: "equal nodes that draw nothing are one", run: cse,
-		After: []string{"fold"}, Why: "constants are equal once they are folded",
+		Name: "cse", Rule: "equal nodes without draws are merged", run: cse,
+		After: []string{"fold"}, Why: "constants are equal only once they are folded",
 	},
 	{
-		Name: "dce", Rule: "nodes that nobody takes are gone", run: dce,
-		After: []string{"fold", "cse"}, Why: "both leave nodes behind that nobody takes",
+		Name: "dce", Rule: "unused nodes are removed", run: dce,
+		After: []string{"fold", "cse"}, Why: "both leave unused nodes behind",
 	},
 	{
-		Name: "preprocess", Rule: "what depends on the graph alone is made once for a graph", run: preprocess,
-		After: []string{"dce"}, Why: "what nobody takes would be kept with the graph",
+		Name: "preprocess", Rule: "values that depend on the graph only are computed once for a graph", run: preprocess,
+		After: []string{"dce"}, Why: "unused values would be cached with the graph",
 	},
 	{
 		Name: "extract_select", Rule: "edges of a slice that are drawn at once are not stored", run: extractSelect,
-		After: []string{"cse", "dce"}, Why: "the draw has to be the one that takes the slice",
+		After: []string{"cse", "dce"}, Why: "the draw must be the only reader of the slice",
 	},
 	{
-		Name: "edge_map", Rule: "values of edges that one node takes are made there", run: edgeMap,
-		After: []string{"cse", "dce"}, Why: "who else takes a node is known then",
+		Name: "edge_map", Rule: "edge values with one reader are computed in it", run: edgeMap,
+		After: []string{"cse", "dce"}, Why: "the readers of a node are final then",
 	},
 	{
-		Name: "edge_map_reduce", Rule: "values of edges are made anew for a reduction where that is cheap", run: edgeMapReduce,
-		After: []string{"edge_map"}, Why: "what it has left is taken by several",
+		Name: "edge_map_reduce", Rule: "edge values are recomputed in a reduction if that is cheap", run: edgeMapReduce,
+		After: []string{"edge_map"}, Why: "the values that it leaves have several readers",
 	},
 	{
-		Name: "vector_map", Rule: "elements of vectors that one map takes are made there", run: vectorMap,
-		After: []string{"dce", "preprocess"}, Why: "who else takes a node, and what is kept, is known then",
+		Name: "vector_map", Rule: "vector elements with one reader are computed in it", run: vectorMap,
+		After: []string{"dce", "preprocess"}, Why: "the readers of a node, and the cached values, are final then",
 	},
 	{
-		Name: "layout", Rule: "how data is laid out follows from what that costs", run: layouts,
-		After: []string{"preprocess"}, Why: "what is kept with the graph is stored in any case",
+		Name: "layout", Rule: "the layout of data follows from its cost", run: layouts,
+		After: []string{"preprocess"}, Why: "cached values are stored in any case",
 	},
 }
 
@@ -116,19 +116,19 @@ func checkMarks(p *program.Program) error {
 		n := &p.Nodes[i]
 		switch {
 		case n.Once && (!fixed[i] || !everywhere(n.Type)):
-			return fmt.Errorf("%%%d: expected a value of the graph alone to be made once", i)
+			return fmt.Errorf("%%%d: expected a cached value to depend on the graph only", i)
 		case n.Layout != program.Usual && ways[i] == (layout.Ways{}):
 			return fmt.Errorf("%%%d: expected layouts to be chosen where there are two, got %s", i, n.Op)
 		case n.Inline && n.Once:
-			return fmt.Errorf("%%%d: expected a value to be made once, or anew, got both", i)
+			return fmt.Errorf("%%%d: expected a value to be cached or inlined, got both", i)
 		case n.Inline && takers[i].returned:
 			return fmt.Errorf("%%%d: expected what is returned to be stored", i)
 		case n.Inline && elements(p, n):
 			if !taken(p, n, takers[i]) {
-				return fmt.Errorf("%%%d: expected one map to take elements that are made there", i)
+				return fmt.Errorf("%%%d: expected one map to read inlined elements", i)
 			}
 		case n.Inline && n.Op != program.Slice && !edgeValues(n):
-			return fmt.Errorf("%%%d: expected values of edges, or a slice, to be made where they are taken, got %s", i, n.Op)
+			return fmt.Errorf("%%%d: expected values of edges, or a slice, to be inlined, got %s", i, n.Op)
 		}
 	}
 	return nil

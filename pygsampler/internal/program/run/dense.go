@@ -41,16 +41,16 @@ func (c *call[I]) makeDense(i int) *denseRows {
 }
 
 func (c *call[I]) features(name string) *denseRows {
-	of, nodes := array(c.Relation.VertexData, "a vertex", "features", name), c.Relation.NumNodes
+	of, nodes := array(c.Relation.VertexData, "a node", "features", name), c.Relation.NumNodes
 	d := &denseRows{count: nodes, array: of}
 	if nodes == 0 {
 		return d
 	}
 	if of.Len()%nodes != 0 {
-		fail(request.ErrValue, "features: expected a row for each of %d vertices in '%s', got %d values", nodes, name, of.Len())
+		fail(request.ErrValue, "features: expected a row for each of %d nodes in '%s', got %d values", nodes, name, of.Len())
 	}
 	if d.width = of.Len() / nodes; d.width == 0 {
-		fail(request.ErrValue, "features: '%s': expected a number of each vertex at least, got none", name)
+		fail(request.ErrValue, "features: '%s': expected a number of each node at least, got none", name)
 	}
 	if of.DType == csc.Float32 && of.Len() > 0 {
 		d.data = unsafe.Slice((*float32)(of.Pointer()), of.Len())

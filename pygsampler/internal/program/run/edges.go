@@ -183,7 +183,7 @@ func (c *call[I]) numbering(most int64) []I {
 func (c *call[I]) claim(ids, nodes []I, n int64) int64 {
 	if words, tag, limit, ok := c.numbers.Narrow(); ok && len(ids) >= leastLanes {
 		if n, ok = lanes.Claim(ids, words, tag, limit, nodes, n); !ok {
-			panic("an edge from a vertex that the graph does not have")
+			panic("an edge from a node that the graph does not have")
 		}
 		return n
 	}
@@ -378,7 +378,7 @@ func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 			ev.begin(all, lo, min(stop-lo, tileEdges))
 			n, ok := lanes.Sift(ev.sourceVertices(), members, c.Relation.NumNodes, lo, places[at:], inRow[at:])
 			if !ok {
-				panic("an edge from a vertex that the graph does not have")
+				panic("an edge from a node that the graph does not have")
 			}
 			at += n
 		}

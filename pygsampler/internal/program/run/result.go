@@ -220,7 +220,7 @@ func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
 		c.sources(b.edges, lo, lo+int64(len(part)), part)
 		cpu.Find(&c.numbers, part)
 		if slices.Min(part) < 0 {
-			panic("an edge of a subgraph from a vertex outside")
+			panic("an edge of a subgraph from a node outside")
 		}
 	}
 	return nodes[:n], index, []block[I]{b}

@@ -55,7 +55,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		case failure:
 			m, err = memory.Memory{}, p.err
 		default:
-			m, err = memory.Memory{}, fmt.Errorf("the graph's arrays changed while a batch was made, or a fault of pygsampler: %v", p)
+			m, err = memory.Memory{}, fmt.Errorf("the graph's arrays changed while a batch was sampled, or a fault of pygsampler: %v", p)
 		}
 	}()
 	if r.Relation.Indices.Bits == 32 {

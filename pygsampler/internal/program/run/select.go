@@ -258,7 +258,7 @@ func (c *call[I]) weighted(n *program.Node) *edges[I] {
 // checkChance refuses what nothing can be drawn by.
 func checkChance(op string, x float64, v int64) {
 	if !(x >= 0 && x <= math.MaxFloat64) {
-		fail(request.ErrValue, "%s: expected probabilities that are finite and >= 0, got %s for vertex %d", op, program.ValueText(x), v)
+		fail(request.ErrValue, "%s: expected probabilities that are finite and >= 0, got %s for node %d", op, program.ValueText(x), v)
 	}
 }
 

@@ -520,9 +520,9 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 	}
 	switch n.Op {
 	case program.Vertices:
-		of := array(ev.Relation.VertexData, "a vertex", "ndata", n.Name)
+		of := array(ev.Relation.VertexData, "a node", "ndata", n.Name)
 		if of.Len() != ev.Relation.NumNodes {
-			fail(request.ErrValue, "ndata: expected a value for each of %d vertices in '%s', got %d", ev.Relation.NumNodes, n.Name, of.Len())
+			fail(request.ErrValue, "ndata: expected a value for each of %d nodes in '%s', got %d", ev.Relation.NumNodes, n.Name, of.Len())
 		}
 		if s.ids == nil {
 			of.Range(to, s.lo)

@@ -64,7 +64,7 @@ func (r *Rule) Check() error {
 		sum += width
 	}
 	if sum > MaxWidth {
-		return fmt.Errorf("%w: expected at most %d vertices of a sample, got %.0f", request.ErrValue, int64(MaxWidth), sum)
+		return fmt.Errorf("%w: expected at most %d nodes of a sample, got %.0f", request.ErrValue, int64(MaxWidth), sum)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (r *Rule) Affordable(samples, idBits, edgeIDBits int64) error {
 	}
 	bytes := float64(samples) * sum * each
 	if bytes >= math.MaxInt64/2 {
-		return fmt.Errorf("%w: samples of %g bytes: expected fewer seeds, or fewer vertices of each", request.ErrOverflow, bytes)
+		return fmt.Errorf("%w: samples of %g bytes: expected fewer seeds, or fewer nodes of each", request.ErrOverflow, bytes)
 	}
 	return memory.Affordable(int64(bytes))
 }

@@ -83,7 +83,7 @@ func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.
 // membersOf is the places of each tree's nodes, ascending.
 func membersOf(g *csc.Relation, vertices, trees csc.Array) ([][]int64, error) {
 	if trees.Len() != vertices.Len() {
-		return nil, fmt.Errorf("%w: trees: expected one for each of %d vertices, got %d", request.ErrValue, vertices.Len(), trees.Len())
+		return nil, fmt.Errorf("%w: trees: expected one for each of %d nodes, got %d", request.ErrValue, vertices.Len(), trees.Len())
 	}
 	var largest int64 = -1
 	for i := range vertices.Len() {
@@ -93,7 +93,7 @@ func membersOf(g *csc.Relation, vertices, trees csc.Array) ([][]int64, error) {
 		// A tree has a node at least, but for those of which none is left.
 		t := trees.At(i)
 		if t < 0 || t >= vertices.Len() {
-			return nil, fmt.Errorf("%w: trees: expected numbers below that of the vertices, %d, got %d", request.ErrValue, vertices.Len(), t)
+			return nil, fmt.Errorf("%w: trees: expected numbers below that of the nodes, %d, got %d", request.ErrValue, vertices.Len(), t)
 		}
 		largest = max(largest, t)
 	}

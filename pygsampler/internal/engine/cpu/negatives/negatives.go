@@ -36,7 +36,7 @@ func (r *Request) Check() error {
 	case r.Slots > (1<<62)/max(r.Count, 1):
 		return fmt.Errorf("%w: negatives: expected fewer draws of a walk, got %d slots of %d", request.ErrValue, r.Slots, r.Count)
 	case r.Below < 1 && r.Rows*r.Count > 0:
-		return fmt.Errorf("%w: negatives: expected a graph with vertices, got one of %d", request.ErrValue, r.Below)
+		return fmt.Errorf("%w: negatives: expected a graph with nodes, got one of %d", request.ErrValue, r.Below)
 	case r.Epoch > rng.MaxEpoch || r.Batch > rng.MaxBatch:
 		return fmt.Errorf("%w: negatives: expected an epoch and a batch of at most %d and %d, got %d and %d", request.ErrValue, rng.MaxEpoch, int64(rng.MaxBatch), r.Epoch, r.Batch)
 	}
@@ -63,7 +63,7 @@ func (r *Request) Draw(crew csc.Crew) error {
 		return fmt.Errorf("negatives: %d rows of %d, %d places, out of %d", r.Rows, r.Count, r.Places.Len(), r.Out.Len())
 	}
 	if r.Alias != nil && int64(len(r.Alias)) != r.Below {
-		return fmt.Errorf("negatives: a table of %d for %d vertices", len(r.Alias), r.Below)
+		return fmt.Errorf("negatives: a table of %d for %d nodes", len(r.Alias), r.Below)
 	}
 	if r.Out.Bits == 32 {
 		draw(r, r.Out.I32, crew)

@@ -35,7 +35,7 @@ func (t *Table) Run() (m memory.Memory, err error) {
 		return m, fmt.Errorf("%w: power: expected a number in [0, 1], got %v", request.ErrValue, t.Power)
 	}
 	if n > math.MaxInt32 {
-		return m, fmt.Errorf("%w: power: expected 0 for a graph of 2^31 vertices or more, got %v for %d", request.ErrValue, t.Power, n)
+		return m, fmt.Errorf("%w: power: expected 0 for a graph of 2^31 nodes or more, got %v for %d", request.ErrValue, t.Power, n)
 	}
 	// In addition to the table: its sums, weights and units, 8 bytes each, and 4 bytes for the
 	// order.

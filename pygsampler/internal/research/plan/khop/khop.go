@@ -45,7 +45,7 @@ func Parse(d *plan.Document) plan.Plan {
 		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got '%s'", execution)
 	}
 	if err := r.Check(); err != nil {
-		d.Refuse(request.ErrValue, "%s: expected at most %d vertices of a sample, got more", map[bool]string{false: "fanouts", true: "sizes"}[r.Collective], int64(khop.MaxWidth))
+		d.Refuse(request.ErrValue, "%s: expected at most %d nodes of a sample, got more", map[bool]string{false: "fanouts", true: "sizes"}[r.Collective], int64(khop.MaxWidth))
 	}
 	p.device = cuda.KHop{Rule: p.Rule, Execution: execution}
 	return p
