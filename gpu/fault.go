@@ -37,7 +37,7 @@ func EndFaults() { C.shim_fault(-1, 0, 0) }
 // Calls returns the number of calls since Inject, or 0 if Inject was never called.
 func Calls() int64 { return int64(C.shim_calls()) }
 
-// Faulted returns the symbol of the driver's function that the Fault last made fail, as in
+// Faulted returns the symbol of the driver's function that failed last because of the Fault, as in
 // cuMemGetInfo_v2; it is empty if none has failed since Inject.
 func Faulted() string { return C.GoString(C.shim_faulted()) }
 

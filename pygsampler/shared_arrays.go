@@ -26,7 +26,7 @@ const mostPieces = 1 << 16
 type ArrayPiece struct{ Bytes, Place int64 }
 
 // SharedArray is the view of a shared array from one device. It holds its own pieces and the copies
-// from the start, pieces of other devices once they are lent or imported, and a memory by Map when
+// from the start, pieces of other devices once they are forwarded or imported, and a memory by Map when
 // all are complete. Close releases what it holds; a mapped memory remains. Any goroutine may use
 // it; calls are serialized.
 type SharedArray struct {

@@ -147,8 +147,8 @@ const (
 
 // Weighted fills pos with positions of a row, drawn one after another by weight, each once unless
 // replace is set, and none of the excluded ones, which are sorted. There are more than len(pos)
-// others (with replace: any number). Of the fanout positions that the row contributes these are the
-// ones from first on, and state is advanced to there.
+// others (with replace: any number). pos holds the positions from first on of the fanout positions
+// that the row contributes, and state is advanced to there.
 //
 // Draw j is position j by the alias table. A draw that is excluded, or was drawn before, is
 // refused. The next spare * fanout draws replace the refused ones, in order, unless they are

@@ -27,8 +27,8 @@ type khopArgs struct {
 // KHop is k-hop and layer sampling.
 type KHop struct {
 	khop.Rule
-	// Execution is "sample", a thread a slot; one of those that group transits by their vertex; or "auto"
-	// and "", by transitsPerVertex. The samples are the same.
+	// Execution is "sample", one thread per slot; one of the executions that group transits by their
+	// node; or "auto" and "", which transitsPerVertex decides. The samples are the same.
 	Execution string
 }
 

@@ -84,7 +84,7 @@ type Relation struct {
 	// adjacency tests of walks that depend on the previous node. Nil: there is none.
 	Back *Relation
 	// EdgeData and VertexData are arrays by name, with an element for each original edge id, or for
-	// each node. Kept caches values that programs have derived from them and from the relation.
+	// each node, and Kept caches values that programs have derived from them and from the relation.
 	EdgeData, VertexData map[string]Values
 	Kept                 DerivedCache
 

@@ -54,7 +54,7 @@ func Parse(d *plan.Document) plan.Plan {
 // Check refuses no graph.
 func (p *khopPlan) Check(plan.Arrays) error { return nil }
 
-// Expected is the vertices of all samples.
+// Expected returns the number of nodes of all samples.
 func (p *khopPlan) Expected(w *plan.Work) int64 {
 	sum := int64(1)
 	for _, width := range p.Widths() {
