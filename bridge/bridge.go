@@ -7,14 +7,15 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-// Symbol is the address of a C function that Python calls through ctypes.
+// Symbol returns the address of a C function that Python calls through ctypes.
 func Symbol(name string) (address int64, err error) {
 	defer finish(&err)
 	return core.Symbol(name)
 }
 
-// ArrowExport is the address of an Arrow C pair over memory of the CPU (device -1), which arrow_export takes over, or
-// of a device, for arrow_export_device. The memory knows of which device it is.
+// ArrowExport returns the address of an Arrow C pair over CPU memory (device -1), which
+// arrow_export takes over, or over device memory, for arrow_export_device. The memory records its
+// device.
 func ArrowExport(device, mem, data, length, bits int64) (pair int64, err error) {
 	defer finish(&err)
 	if device != onCPU {
@@ -49,8 +50,9 @@ func relationOf(handle int64) (*core.Relation, error) {
 	return g.Relation()
 }
 
-// GraphNew is the handle of a homogeneous graph that the words at an address describe, on the CPU or on a device, as
-// core.NewRelationAt says. arrays is where the arrays lie that programs read, as core.CSC has it; "" without them.
+// GraphNew returns the handle of a homogeneous graph on the CPU or on a device; the words at the
+// address words describe it, as in core.NewRelationAt. arrays lists the arrays that programs read,
+// in the format of core.CSC; it is empty without them.
 func GraphNew(words int64, arrays string) (graph int64, err error) {
 	defer finish(&err)
 	r, err := core.NewRelationAt(words, arrays, relationAt)
@@ -75,14 +77,14 @@ func GraphFromCOO(src, dst, bits, numEdges, numNodes int64) (mem int64, err erro
 	return core.FromCOO(src, dst, int(bits), numEdges, numNodes)
 }
 
-// ExpandRows is the row of every edge of a block, as a memory.
+// ExpandRows returns a memory with the row of every edge of a block.
 func ExpandRows(indptr, numRows, first, bits int64) (mem int64, err error) {
 	defer finish(&err)
 	return core.ExpandRows(indptr, numRows, first, int(bits))
 }
 
-// PlanRead checks the document of a plan. It returns how many words describe a batch,
-// and after a blank the document with what was not given in it.
+// PlanRead checks the document of a plan. It returns the number of words that describe a batch,
+// and, after a blank, the document with defaults filled in.
 func PlanRead(document string) (words string, err error) {
 	defer finish(&err)
 	p, err := core.NewSampler(document, 0)
@@ -92,8 +94,8 @@ func PlanRead(document string) (words string, err error) {
 	return fmt.Sprintf("%d %s", p.CUDA().Words(), p.Document), nil
 }
 
-// SamplerNew is the handle of a document's plan, and of a seed. Its launches take at most share thousandths of a
-// device; 0: no bound.
+// SamplerNew returns the handle of a sampler: the plan of a document, and a seed. Its launches take
+// at most share thousandths of a device; 0 sets no bound.
 func SamplerNew(document string, seed, share int64) (sampler int64, err error) {
 	defer finish(&err)
 	p, err := core.NewSampler(document, uint64(seed))
@@ -108,7 +110,7 @@ func SamplerNew(document string, seed, share int64) (sampler int64, err error) {
 	return samplers.add(p), nil
 }
 
-// SamplerClose forgets the plan; jobs on their way keep theirs.
+// SamplerClose forgets the sampler; running jobs keep its plan.
 func SamplerClose(sampler int64) (zero int64, err error) {
 	defer finish(&err)
 	samplers.take(sampler)
@@ -124,14 +126,14 @@ func open(graph, sampler int64) (g *core.Graph, o *core.Sampler, err error) {
 	return g, o, err
 }
 
-// Quantize stores rows of floats in fewer bits, as core.Quantize says.
+// Quantize stores rows of floats in fewer bits, as core.Quantize does.
 func Quantize(list int64) (place int64, err error) {
 	defer finish(&err)
 	return core.Quantize(list)
 }
 
-// Gather queues the copying of rows of tables, as core.Gather says, and returns its job, negated, or with prompt the
-// memory where the rows are few enough to be copied on the spot.
+// Gather starts to copy rows of tables, as core.Gather does, and returns its job, negated. With
+// prompt, it returns the memory instead if the rows are few enough to be copied at once.
 func Gather(list, count, size, threads, prompt int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	j, err := core.Gather(list, count, size, threads, prompt != 0)
@@ -152,32 +154,32 @@ func Shuffle(array, length, bits, seed, epoch int64) (zero int64, err error) {
 	return 0, core.Shuffle(array, length, int(bits), seed, epoch)
 }
 
-// SetThreads bounds how many threads sample at once; returns the bound before.
+// SetThreads bounds the number of threads that sample at once and returns the previous bound.
 func SetThreads(n int64) (before int64, err error) {
 	defer finish(&err)
 	return core.SetThreads(n)
 }
 
-// Threads is the bound that SetThreads sets.
+// Threads returns the bound that SetThreads sets.
 func Threads() (n int64, err error) {
 	defer finish(&err)
 	return core.Threads(), nil
 }
 
-// MemoryStats is the engine's counters as JSON.
+// MemoryStats returns the engine's counters as JSON.
 func MemoryStats() (stats string, err error) {
 	defer finish(&err)
 	text, err := json.Marshal(core.Stats())
 	return string(text), err
 }
 
-// MemoryNew is a memory of size bytes, which are undefined.
+// MemoryNew returns a memory of size bytes with undefined content.
 func MemoryNew(size int64) (mem int64, err error) {
 	defer finish(&err)
 	return core.NewMemory(size)
 }
 
-// Trim gives memory that no batch uses back to the system (device -1), or to a device.
+// Trim returns unused memory to the system (device -1) or to a device.
 func Trim(device int64) (zero int64, err error) {
 	defer finish(&err)
 	if device != onCPU {
@@ -187,7 +189,7 @@ func Trim(device int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// Shutdown ends every job.
+// Shutdown ends all jobs.
 func Shutdown() (zero int64, err error) {
 	defer finish(&err)
 	abortWriters()

@@ -244,7 +244,7 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0) }, "TypeError: indices: expected 32 or 64 bits, got 0"},
 		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, 0, 64, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 64, 1, at, 0, 1, 0, 0, 0, 0, 0, 0) }, "TypeError: edge_ids: expected 32 or 64 bits, got 0"},
-		{func() (int64, error) { return graphNew("", onCPU, at, 64, 3, 0, 64, 0, 0, 0, 2, 0, 0, 1, 0, 2, 0) }, "ValueError: indptr: expected 2 rows for each of 2 vertices, got 3 rows"},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, 3, 0, 64, 0, 0, 0, 2, 0, 0, 1, 0, 2, 0) }, "ValueError: indptr: expected 2 rows for each of 2 nodes, got 3 rows"},
 		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 1, 0, -1, 0) }, "ValueError: kinds: expected at most 32768 types, got -1"},
 		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1<<60) }, "ClosedError: graph: expected an open one, got a closed one"},
 		{func() (int64, error) {

@@ -6,8 +6,8 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-// CompilerSearch takes the paths of files that may be NVRTC, the best first, as a list
-// in JSON. They are looked at when something is to be compiled.
+// CompilerSearch takes the paths of candidates for NVRTC, the best first, as a list in JSON. They
+// are opened at the first compilation.
 func CompilerSearch(files string) (zero int64, err error) {
 	defer finish(&err)
 	var list []string
@@ -18,15 +18,16 @@ func CompilerSearch(files string) (zero int64, err error) {
 	return 0, nil
 }
 
-// CompilerReport is the NVRTC that there is and the folder of the cache, as JSON.
+// CompilerReport returns, as JSON, the NVRTC in use and the folder of the cache.
 func CompilerReport() (report string, err error) {
 	defer finish(&err)
 	text, err := json.Marshal(core.Compiler())
 	return string(text), err
 }
 
-// CompilerLog is a list of texts in JSON, each given to one caller: with slow 0 warnings about kernels that were
-// compiled, with 1 the kernels that took more than a second to compile. Nearly always it is empty.
+// CompilerLog returns texts as a list in JSON, each to one caller only: with slow 0 the warnings
+// about compiled kernels, with slow 1 the kernels that took more than a second to compile. The list
+// is nearly always empty.
 func CompilerLog(slow int64) (notes string, err error) {
 	defer finish(&err)
 	read := core.CompilerNotes
@@ -41,8 +42,8 @@ func CompilerLog(slow int64) (notes string, err error) {
 	return string(text), err
 }
 
-// Environment takes the variables that the engine heeds, as an object in JSON. Go knows the environment that
-// the process began with alone.
+// Environment takes the variables that the engine reads, as an object in JSON, since Go sees only
+// the environment that the process was started with.
 func Environment(variables string) (zero int64, err error) {
 	defer finish(&err)
 	var given map[string]string

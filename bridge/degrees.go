@@ -4,8 +4,8 @@ import core "github.com/pygsampler/pygsampler/pygsampler"
 
 var degrees table[*core.Degrees]
 
-// DegreesNew begins to count the degrees of a graph on the host, and its parallel
-// edges too where that is not 0.
+// DegreesNew starts to count the degrees of a graph on the host, and its parallel edges if parallel
+// is not 0.
 func DegreesNew(graph, parallel int64) (count int64, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)
@@ -19,8 +19,7 @@ func DegreesNew(graph, parallel int64) (count int64, err error) {
 	return degrees.add(d), nil
 }
 
-// DegreesAdvance counts about so many edges more, and returns the rows that are
-// counted by now.
+// DegreesAdvance counts about edges more edges and returns the number of rows counted so far.
 func DegreesAdvance(count, edges int64) (row int64, err error) {
 	defer finish(&err)
 	d, ok := degrees.get(count)
@@ -30,7 +29,7 @@ func DegreesAdvance(count, edges int64) (row int64, err error) {
 	return d.Advance(edges)
 }
 
-// DegreesProfile is what was counted, as JSON.
+// DegreesProfile returns the counts as JSON.
 func DegreesProfile(count int64) (profile string, err error) {
 	defer finish(&err)
 	d, ok := degrees.get(count)
@@ -40,7 +39,7 @@ func DegreesProfile(count int64) (profile string, err error) {
 	return d.Profile()
 }
 
-// DegreesOut is the out-degree of each vertex as 64-bit integers.
+// DegreesOut returns a memory with the out-degree of each node as 64-bit integers.
 func DegreesOut(count int64) (mem int64, err error) {
 	defer finish(&err)
 	d, ok := degrees.get(count)
@@ -50,7 +49,7 @@ func DegreesOut(count int64) (mem int64, err error) {
 	return d.Out()
 }
 
-// DegreesClose gives the memory of a count back.
+// DegreesClose releases the memory of a count.
 func DegreesClose(count int64) (zero int64, err error) {
 	defer finish(&err)
 	if d, ok := degrees.take(count); ok {

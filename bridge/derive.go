@@ -6,8 +6,9 @@ import (
 
 var derivedJobs table[*core.DeriveJob]
 
-// DeriveStart begins to derive something of a graph: kind says what, name and dtype are those of the array that it reads
-// ("" without one), and the numbers of each kind are at the address words, as core.StartDerivation says.
+// DeriveStart starts to derive data from a graph. kind selects the data, name and dtype belong to
+// the array that is read (empty without one), and the numbers for each kind are at the address
+// words, as in core.StartDerivation.
 func DeriveStart(graph int64, kind, name, dtype string, words int64) (job int64, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)
@@ -21,8 +22,8 @@ func DeriveStart(graph int64, kind, name, dtype string, words int64) (job int64,
 	return derivedJobs.add(j), nil
 }
 
-// DerivePoll waits up to timeoutMS milliseconds and says how many parts of 2^30 are
-// done, -1 when all are.
+// DerivePoll waits up to timeoutMS milliseconds and returns the progress in units of 2^-30, or -1
+// at the end.
 func DerivePoll(job, timeoutMS int64) (parts int64, err error) {
 	defer finish(&err)
 	j, ok := derivedJobs.get(job)
@@ -46,7 +47,7 @@ func DeriveTake(job int64) (mem int64, err error) {
 	return j.Take()
 }
 
-// DeriveCancel ends a job; nothing is read for it then.
+// DeriveCancel ends a job; the job reads nothing afterwards.
 func DeriveCancel(job int64) (zero int64, err error) {
 	defer finish(&err)
 	if j, ok := derivedJobs.take(job); ok {
@@ -55,7 +56,7 @@ func DeriveCancel(job int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// GraphAscends is 1 where the neighbours of each row ascend, else 0.
+// GraphAscends returns 1 if the neighbors of each row are in ascending order, else 0.
 func GraphAscends(graph int64) (yes int64, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)
@@ -65,7 +66,7 @@ func GraphAscends(graph int64) (yes int64, err error) {
 	return number(g.Ascends())
 }
 
-// GraphEqualRows is 1 where two graphs have the same rows, else 0.
+// GraphEqualRows returns 1 if two graphs have the same rows, else 0.
 func GraphEqualRows(graph, other int64) (yes int64, err error) {
 	defer finish(&err)
 	a, err := relationOf(graph)

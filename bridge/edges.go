@@ -8,8 +8,8 @@ import (
 
 var edgesJobs table[*core.EdgesJob]
 
-// EdgesEnds says, as JSON, which of a table's columns are the ends of edges; the JSON
-// has the names of all.
+// EdgesEnds returns, as JSON, the columns of a table that hold the sources and the targets of
+// edges. about is JSON with the names of all columns.
 func EdgesEnds(about string) (places string, err error) {
 	defer finish(&err)
 	ends, err := core.EdgesEnds(about)
@@ -20,7 +20,7 @@ func EdgesEnds(about string) (places string, err error) {
 	return string(text), err
 }
 
-// EdgesStart begins to read the file of edges that the JSON describes.
+// EdgesStart starts to read the edge file that the JSON describes.
 func EdgesStart(plan string) (job int64, err error) {
 	defer finish(&err)
 	j, err := core.StartEdges(plan)
@@ -30,7 +30,7 @@ func EdgesStart(plan string) (job int64, err error) {
 	return edgesJobs.add(j), nil
 }
 
-// EdgesPoll waits up to timeoutMS milliseconds and says, as JSON, how far the job is.
+// EdgesPoll waits up to timeoutMS milliseconds and returns the progress of the job as JSON.
 func EdgesPoll(job, timeoutMS int64) (state string, err error) {
 	defer finish(&err)
 	j, ok := edgesJobs.get(job)
@@ -45,8 +45,8 @@ func EdgesPoll(job, timeoutMS int64) (state string, err error) {
 	return string(text), err
 }
 
-// EdgesTake waits for the job's end, forgets the job and returns its memory, or 0
-// where the graph is in a file.
+// EdgesTake waits for the end of the job, forgets the job and returns its memory, or 0 if the graph
+// is in a file.
 func EdgesTake(job int64) (mem int64, err error) {
 	defer finish(&err)
 	j, ok := edgesJobs.take(job)
@@ -56,7 +56,7 @@ func EdgesTake(job int64) (mem int64, err error) {
 	return j.Take()
 }
 
-// EdgesCancel ends a job; no file of it is left then.
+// EdgesCancel ends a job and removes its files.
 func EdgesCancel(job int64) (zero int64, err error) {
 	defer finish(&err)
 	if j, ok := edgesJobs.take(job); ok {

@@ -18,7 +18,7 @@ func GraphFileChecksum(before, address, bytes int64) (sum int64, err error) {
 	return core.GraphFileChecksum(before, address, bytes)
 }
 
-// GraphFileCreate makes the temporary file that the JSON describes.
+// GraphFileCreate creates the temporary file that the JSON describes.
 func GraphFileCreate(plan string) (writer int64, err error) {
 	defer finish(&err)
 	w, err := core.NewGraphFileWriter(plan)
@@ -28,7 +28,7 @@ func GraphFileCreate(plan string) (writer int64, err error) {
 	return writers.add(w), nil
 }
 
-// GraphFileWrite puts bytes from an address into a section.
+// GraphFileWrite writes bytes from an address to a section.
 func GraphFileWrite(writer, section, at, address, bytes int64) (zero int64, err error) {
 	defer finish(&err)
 	w, ok := writers.get(writer)
@@ -38,8 +38,8 @@ func GraphFileWrite(writer, section, at, address, bytes int64) (zero int64, err 
 	return 0, w.Write(section, at, address, bytes)
 }
 
-// GraphFileCommit completes the file and gives it its name; it waits up to timeoutMS
-// milliseconds and returns 1 when that is done, 0 while it goes on.
+// GraphFileCommit completes the file and gives it its final name. It waits up to timeoutMS
+// milliseconds and returns 1 at the end, 0 before.
 func GraphFileCommit(writer, timeoutMS int64) (done int64, err error) {
 	defer finish(&err)
 	w, ok := writers.get(writer)
@@ -52,7 +52,7 @@ func GraphFileCommit(writer, timeoutMS int64) (done int64, err error) {
 	return 1, nil
 }
 
-// GraphFileAbort removes a file that has not got its name, and forgets the writer.
+// GraphFileAbort removes a file that does not have its final name yet, and forgets the writer.
 func GraphFileAbort(writer int64) (zero int64, err error) {
 	defer finish(&err)
 	if w, ok := writers.take(writer); ok {

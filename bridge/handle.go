@@ -86,7 +86,7 @@ var ends = []struct {
 	{"SharedClose", SharedClose},
 }
 
-// EndKind is the number under which a destructor knows one of these functions.
+// EndKind returns the number by which a finalizer identifies a closing function of this package.
 func EndKind(name string) (kind int64, err error) {
 	defer finish(&err)
 	for i, e := range ends {
@@ -107,7 +107,7 @@ func dropGraph(graph int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// Destructors is how many are running.
+// Destructors returns the number of running finalizers.
 func Destructors() (n int64, err error) {
 	defer finish(&err)
 	return core.Destructors(), nil

@@ -6,8 +6,8 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-// GraphCompose is the handle of a heterogeneous graph that a document describes; the document names the
-// handle of a homogeneous graph for each edge type.
+// GraphCompose returns the handle of a heterogeneous graph that a document describes; the document
+// names the handle of a homogeneous graph for each edge type.
 func GraphCompose(document string) (graph int64, err error) {
 	defer finish(&err)
 	var named struct {
@@ -29,8 +29,8 @@ func GraphCompose(document string) (graph int64, err error) {
 	return graphs.add(g), nil
 }
 
-// GraphHomogeneous is the memory of the homogeneous graph of a heterogeneous one; ids is the address of where
-// those of each relation's edges begin, and of where they end.
+// GraphHomogeneous returns a memory with the homogeneous graph of a heterogeneous graph. ids is the
+// address of the bounds of the edge ids of each relation: first the starts, then the ends.
 func GraphHomogeneous(graph, ids int64) (mem int64, err error) {
 	defer finish(&err)
 	g, err := graphOf(graph)

@@ -2,8 +2,8 @@ package bridge
 
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
-// InducedEdges is a memory with the edges among the vertices of each tree, as
-// core.InducedEdges says.
+// InducedEdges returns a memory with the edges between nodes of the same tree, as core.InducedEdges
+// does.
 func InducedEdges(graph, vertices, trees, count, vertexBits, treeBits int64) (mem int64, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)

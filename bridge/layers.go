@@ -2,9 +2,9 @@ package bridge
 
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
-// SegmentReduce reduces rows over the segments of a block, as core.SegmentReduce says; on a device it puts the
-// reduction into a stream, as core.DeviceSegmentReduce says. Device -1 is the CPU, which has no stream and raises for
-// what bad counts on a device.
+// SegmentReduce reduces rows over the segments of a block, as core.SegmentReduce does. On a device
+// it enqueues the reduction, as core.DeviceSegmentReduce does. Device -1 is the CPU, which has no
+// stream and returns the error that a device counts in bad.
 func SegmentReduce(device, list, stream, bad int64) (zero int64, err error) {
 	defer finish(&err)
 	if device == onCPU {
@@ -13,7 +13,8 @@ func SegmentReduce(device, list, stream, bad int64) (zero int64, err error) {
 	return 0, core.DeviceSegmentReduce(device, list, stream, bad)
 }
 
-// SegmentDots writes the products of the rows that each edge joins, or puts that into a stream of a device.
+// SegmentDots computes the dot product of the two rows at the ends of each edge; on a device it
+// enqueues the computation.
 func SegmentDots(device, list, dots, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	if device == onCPU {
@@ -22,8 +23,8 @@ func SegmentDots(device, list, dots, stream int64) (zero int64, err error) {
 	return 0, core.DeviceSegmentDots(device, list, dots, stream)
 }
 
-// SegmentTranspose groups the edges of a block by their sources, or puts that into a stream of a device, which works
-// in so many bytes at room, as core.DeviceSegmentTranspose says; the CPU needs no room.
+// SegmentTranspose groups the edges of a block by their sources. On a device it enqueues the work,
+// which uses bytes bytes at room, as core.DeviceSegmentTranspose does; the CPU needs no room.
 func SegmentTranspose(device, list, starts, rows, places, room, bytes, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	if device == onCPU {
@@ -32,8 +33,8 @@ func SegmentTranspose(device, list, starts, rows, places, room, bytes, stream in
 	return 0, core.DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream)
 }
 
-// SegmentAttend makes attention on a block, or its gradients, as core.SegmentAttend says, or puts that into a stream
-// of a device.
+// SegmentAttend computes attention on a block, or its gradients, as core.SegmentAttend does; on a
+// device it enqueues the computation.
 func SegmentAttend(device, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	if device == onCPU {
@@ -42,8 +43,8 @@ func SegmentAttend(device, list, stream int64) (zero int64, err error) {
 	return 0, core.DeviceSegmentAttend(device, list, stream)
 }
 
-// SegmentSoftmax makes the softmax of scores of a block's edges, or its gradient, as core.SegmentSoftmax says, or puts
-// that into a stream of a device.
+// SegmentSoftmax computes the softmax of the edge scores of a block, or its gradient, as
+// core.SegmentSoftmax does; on a device it enqueues the computation.
 func SegmentSoftmax(device, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	if device == onCPU {
@@ -52,8 +53,8 @@ func SegmentSoftmax(device, list, stream int64) (zero int64, err error) {
 	return 0, core.DeviceSegmentSoftmax(device, list, stream)
 }
 
-// DrawNumbers draws numbers below a bound, as core.Negatives says, or puts that into a stream of a device; device -1 is
-// the CPU.
+// DrawNumbers draws numbers below a bound, as core.Negatives does; on a device it enqueues the
+// work. Device -1 is the CPU.
 func DrawNumbers(device, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	if device == onCPU {

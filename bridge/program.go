@@ -2,9 +2,9 @@ package bridge
 
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
-// ProgramExplain says what the program of a plan's document does on a graph: before and
-// after each pass, where it runs, and about what a batch of so many seeds costs. A text in
-// aligned columns.
+// ProgramExplain describes the program of a plan on a graph as text in aligned columns: the program
+// before and after each optimization pass, the engine that runs it, and the estimated cost of a
+// batch of seeds seeds.
 func ProgramExplain(graph int64, document string, seeds int64) (text string, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)
@@ -18,7 +18,7 @@ func ProgramExplain(graph int64, document string, seeds int64) (text string, err
 	return p.Explain(g, seeds)
 }
 
-// ProgramLines is the text of a document's program as it runs, after all passes.
+// ProgramLines returns the text of a document's program after all optimization passes.
 func ProgramLines(document string) (text string, err error) {
 	defer finish(&err)
 	p, err := core.NewSampler(document, 0)
@@ -28,8 +28,8 @@ func ProgramLines(document string) (text string, err error) {
 	return p.Lines()
 }
 
-// ProgramPlaces says whose elements the arrays have that a batch of a document's program has beside its blocks, a line
-// each.
+// ProgramPlaces returns a line for each extra array of a batch of the document's program; the line
+// names the list that the elements of the array belong to.
 func ProgramPlaces(document string) (text string, err error) {
 	defer finish(&err)
 	p, err := core.NewSampler(document, 0)
@@ -39,8 +39,10 @@ func ProgramPlaces(document string) (text string, err error) {
 	return p.Places()
 }
 
-// ProgramCalibrate measures what programs' work takes on the CPU of this machine (device -1), or on a GPU the work that
-// has a choice there, and keeps it for later processes. It returns JSON: where that is, and the costs in nanoseconds.
+// ProgramCalibrate measures the cost of the operations of programs on the CPU of this machine
+// (device -1), or on a GPU the cost of the operations that have alternatives there, and stores the
+// costs for later processes. It returns JSON with the path of the file and the costs in
+// nanoseconds.
 func ProgramCalibrate(device int64) (text string, err error) {
 	defer finish(&err)
 	if device == onCPU {

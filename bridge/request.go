@@ -2,8 +2,8 @@ package bridge
 
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
-// Submit begins what the request at an address asks for, of so many words, and writes into it the address of the
-// memory, which is complete, or the handle of the job.
+// Submit starts the request of size words at an address, and writes into the request the address of
+// the memory, if it is complete, or else the handle of the job.
 func Submit(address, size int64) (zero int64, err error) {
 	defer finish(&err)
 	r, err := core.Unpack(address, size)
@@ -21,8 +21,8 @@ func Submit(address, size int64) (zero int64, err error) {
 	return 0, r.Answer(j, func(j core.Job) int64 { return jobs.add(j) })
 }
 
-// SubmitMany begins several batches on a device together, as core.SubmitMany says, and writes the handle of their
-// launch into the request.
+// SubmitMany starts several batches on a device together, as core.SubmitMany does, and writes the
+// handle of their launch into the request.
 func SubmitMany(address, size, calls, count int64) (zero int64, err error) {
 	defer finish(&err)
 	r, err := core.Unpack(address, size)
@@ -50,8 +50,9 @@ func mine(job int64) error {
 	return nil
 }
 
-// Wait waits up to timeoutMS milliseconds (-1: without end). It returns the job's memory, 0 while the job is running,
-// or minus the bytes that the request's Out would have needed.
+// Wait waits up to timeoutMS milliseconds (-1: without limit). It returns the memory of the job, 0
+// while the job is running, or minus the number of bytes that the Out of the request would have
+// needed.
 func Wait(job, timeoutMS int64) (mem int64, err error) {
 	defer finish(&err)
 	return wait(job, timeoutMS)
@@ -72,8 +73,9 @@ func wait(job, timeoutMS int64) (mem int64, err error) {
 	return address, err
 }
 
-// WaitMany waits as Wait for all batches of a launch, and writes their memories to addresses. It returns 1 then, 0
-// while they are running, and minus the place of the first that failed, counted from 1: the launch stays for JobFault.
+// WaitMany waits, like Wait, for all batches of a launch and writes their memories to addresses. It
+// then returns 1; it returns 0 while they are running, and minus the position of the first failed
+// batch, counted from 1. After a failure the launch remains for JobFault.
 func WaitMany(launch, timeoutMS, addresses int64) (done int64, err error) {
 	defer finish(&err)
 	l, err := itemOf[*core.DeviceLaunch](&jobs, launch, "job")
@@ -97,11 +99,12 @@ func WaitMany(launch, timeoutMS, addresses int64) (done int64, err error) {
 	return 1, nil
 }
 
-// WaitWords waits as Wait for a batch, or for all of a launch, in a caller's memory, of which nothing is left to
-// release: it writes the words that describe each, so many, to an address, one batch behind the other, ends the job,
-// and returns 1. Where a batch does not fit it returns minus the bytes that would do; of a launch the words of that
-// batch have no signature, and say what capacity would do. Where batches of a launch have failed it returns the error of
-// the first, whose words are zeros then; those before it are good.
+// WaitWords waits, like Wait, for a batch, or for all batches of a launch, in the memory of the
+// caller, so that nothing remains to be released. It writes the words that describe each batch to
+// an address, one batch after another, ends the job, and returns 1. If a batch does not fit, it
+// returns minus the number of bytes that suffice; the words of such a batch in a launch have no
+// signature and hold the sufficient capacity. If batches of a launch have failed, it returns the
+// error of the first, whose words are then zeros; the batches before it are valid.
 func WaitWords(job, timeoutMS, count, words int64) (done int64, err error) {
 	defer finish(&err)
 	if err := room(count, words); err != nil {
@@ -136,7 +139,7 @@ func room(count, words int64) error {
 	return nil
 }
 
-// JobFault ends a launch of which a batch has failed, and is the error of that one.
+// JobFault ends a launch with a failed batch and returns the error of that batch.
 func JobFault(launch, place int64) (zero int64, err error) {
 	defer finish(&err)
 	l, err := itemOf[*core.DeviceLaunch](&jobs, launch, "job")
@@ -150,8 +153,8 @@ func JobFault(launch, place int64) (zero int64, err error) {
 	return 0, l.Err(int(place))
 }
 
-// JobSpan waits as Wait does, and leaves the job as it is: it writes when the work on it
-// began and ended, in nanoseconds of CLOCK_MONOTONIC, to an address, and returns 1.
+// JobSpan waits like Wait and leaves the job unchanged: it writes the times when the work of the
+// job began and ended, in nanoseconds of CLOCK_MONOTONIC, to an address, and returns 1.
 func JobSpan(job, timeoutMS, address int64) (done int64, err error) {
 	defer finish(&err)
 	if err := room(2, address); err != nil {
@@ -167,7 +170,7 @@ func JobSpan(job, timeoutMS, address int64) (done int64, err error) {
 	return 1, nil
 }
 
-// Cancel ends a job; it returns once no memory of the graph is read for it.
+// Cancel ends a job; it returns once the job reads no memory of the graph.
 func Cancel(job int64) (zero int64, err error) {
 	defer finish(&err)
 	if j, ok := jobs.take(job); ok {
@@ -176,8 +179,8 @@ func Cancel(job int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// JobAsks waits up to timeoutMS milliseconds (-1: without end) for a question of a job of a partitioned graph, as
-// core.HostJob.Asked says.
+// JobAsks waits up to timeoutMS milliseconds (-1: without limit) for a question of a job on a
+// partitioned graph, as core.HostJob.Asked does.
 func JobAsks(job, timeoutMS, address, room int64) (state int64, err error) {
 	defer finish(&err)
 	j, err := itemOf[*core.HostJob](&jobs, job, "job")
@@ -187,7 +190,7 @@ func JobAsks(job, timeoutMS, address, room int64) (state int64, err error) {
 	return j.Asked(timeoutMS, address, room)
 }
 
-// JobAnswer answers a question, as core.HostJob.Answer says.
+// JobAnswer answers a question, as core.HostJob.Answer does.
 func JobAnswer(job, answers, count int64) (zero int64, err error) {
 	defer finish(&err)
 	j, err := itemOf[*core.HostJob](&jobs, job, "job")
@@ -197,7 +200,7 @@ func JobAnswer(job, answers, count int64) (zero int64, err error) {
 	return 0, j.Answer(answers, count)
 }
 
-// JobFail ends a job whose rows nobody will bring.
+// JobFail ends a job that will not get its rows.
 func JobFail(job int64, why string) (zero int64, err error) {
 	defer finish(&err)
 	j, err := itemOf[*core.HostJob](&jobs, job, "job")

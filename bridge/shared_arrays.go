@@ -6,25 +6,27 @@ import (
 
 var peerArrays table[*core.SharedArray]
 
-// SharedUnit is what sizes of pieces of a device's memory are multiples of; shared ones go to other processes.
+// SharedUnit returns the number of bytes that the sizes of pieces of a device's memory are
+// multiples of; if shared is not 0, the pieces can be exported to other processes.
 func SharedUnit(device, shared int64) (bytes int64, err error) {
 	defer finish(&err)
 	return core.PeerUnit(device, shared != 0)
 }
 
-// SharedReach is 1 where kernels of a device can read memory of another, else 0.
+// SharedReach returns 1 if kernels of a device can read the memory of another, else 0.
 func SharedReach(device, peer int64) (can int64, err error) {
 	defer finish(&err)
 	return number(core.PeerReaches(device, peer))
 }
 
-// DeviceUUID is what a device is called in all processes.
+// DeviceUUID returns the name of a device that is the same in all processes.
 func DeviceUUID(device int64) (uuid string, err error) {
 	defer finish(&err)
 	return core.PeerUUID(device)
 }
 
-// GraphAccess says how often runs of a graph's edges, or of rows of its vertices, are read, as core.PeerHeat says.
+// GraphAccess estimates the read frequencies of ranges of a graph's edges, or of rows of its nodes,
+// as core.PeerHeat does.
 func GraphAccess(graph, degrees, row, perUnit, count, out int64) (zero int64, err error) {
 	defer finish(&err)
 	g, err := relationOf(graph)
@@ -34,8 +36,9 @@ func GraphAccess(graph, degrees, row, perUnit, count, out int64) (zero int64, er
 	return 0, core.PeerHeat(g, degrees, row, perUnit, count, out)
 }
 
-// SharedNew begins an array that lies on several devices, at one of them: pieces is the address of a size and a place
-// for each piece, the place -1 for those of which each device has a copy.
+// SharedNew starts to build an array that is spread over several devices, from the view of one of
+// them. pieces is the address of a size and a device index for each piece; the index is -1 for
+// pieces that each device has a copy of.
 func SharedNew(device, place, pieces, count, shared int64) (array int64, err error) {
 	defer finish(&err)
 	layout, err := core.PeerLayoutAt(pieces, count)
@@ -49,7 +52,8 @@ func SharedNew(device, place, pieces, count, shared int64) (array int64, err err
 	return peerArrays.add(a), nil
 }
 
-// SharedForward gives the pieces of one array in the making to another, of the same process.
+// SharedForward shares the pieces of an unfinished array with another unfinished array of the same
+// process.
 func SharedForward(array, to int64) (zero int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
@@ -60,7 +64,7 @@ func SharedForward(array, to int64) (zero int64, err error) {
 	return 0, a.Lend(b)
 }
 
-// SharedExport is a descriptor of a piece, the caller's to close.
+// SharedExport returns a file descriptor of a piece, which the caller closes.
 func SharedExport(array, piece int64) (descriptor int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
@@ -70,7 +74,7 @@ func SharedExport(array, piece int64) (descriptor int64, err error) {
 	return a.Export(piece)
 }
 
-// SharedImport takes a piece of another process's by a descriptor, which stays the caller's.
+// SharedImport imports a piece of another process from a file descriptor, which the caller closes.
 func SharedImport(array, piece, descriptor int64) (zero int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
@@ -80,7 +84,7 @@ func SharedImport(array, piece, descriptor int64) (zero int64, err error) {
 	return 0, a.Import(piece, descriptor)
 }
 
-// SharedMap is the memory of an array whose pieces are there, as core.SharedArray.Map says.
+// SharedMap returns the memory of an array whose pieces are complete, as core.SharedArray.Map does.
 func SharedMap(array, address, bytes int64) (mem int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
@@ -90,7 +94,7 @@ func SharedMap(array, address, bytes int64) (mem int64, err error) {
 	return a.Map(address, bytes)
 }
 
-// SharedClose lets go of the pieces; memories that were mapped stay.
+// SharedClose releases the pieces; mapped memories remain valid.
 func SharedClose(array int64) (zero int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.take(array)

@@ -12,7 +12,8 @@ func staticAt(handle int64) (*core.DeviceStatic, error) {
 	return s, nil
 }
 
-// StaticNew makes room for batches that launches of a CUDA graph make, as core.NewStaticAt says of the words at an address.
+// StaticNew allocates the memory of batches that are sampled by a CUDA graph, as core.NewStaticAt
+// does; the words at an address describe them.
 func StaticNew(words int64) (handle int64, err error) {
 	defer finish(&err)
 	s, err := core.NewStaticAt(words, open)
@@ -22,7 +23,7 @@ func StaticNew(words int64) (handle int64, err error) {
 	return statics.add(s), nil
 }
 
-// StaticPlace says where batches go, as core.DeviceStatic.Place says.
+// StaticPlace sets the addresses that batches are copied to, as core.DeviceStatic.Place does.
 func StaticPlace(handle, count, list int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
@@ -32,7 +33,8 @@ func StaticPlace(handle, count, list int64) (zero int64, err error) {
 	return 0, s.Place(count, list)
 }
 
-// StaticBegin begins an epoch, as core.DeviceStatic.Begin says of the words at an address.
+// StaticBegin starts an epoch, which the words at an address describe, as core.DeviceStatic.Begin
+// does.
 func StaticBegin(handle, words int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
@@ -42,7 +44,7 @@ func StaticBegin(handle, words int64) (zero int64, err error) {
 	return 0, s.Begin(words)
 }
 
-// StaticSample puts the next batch into a stream.
+// StaticSample enqueues the next batch on a stream.
 func StaticSample(handle, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
@@ -52,7 +54,7 @@ func StaticSample(handle, stream int64) (zero int64, err error) {
 	return 0, s.Sample(stream)
 }
 
-// StaticFill copies the next batch to the arrays of StaticPlace.
+// StaticFill copies the next batch to the arrays that StaticPlace has set.
 func StaticFill(handle, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
@@ -62,7 +64,7 @@ func StaticFill(handle, stream int64) (zero int64, err error) {
 	return 0, s.Fill(stream)
 }
 
-// StaticEdges writes a block's edges one by one, as core.DeviceStatic.Edges says.
+// StaticEdges expands the edges of a block into lists, as core.DeviceStatic.Edges does.
 func StaticEdges(handle, bits, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
@@ -72,7 +74,8 @@ func StaticEdges(handle, bits, list, stream int64) (zero int64, err error) {
 	return 0, s.Edges(bits, list, stream)
 }
 
-// StaticEdgeBits is how wide the ids of a relation's edges in such batches are; that of a homogeneous graph is 0.
+// StaticEdgeBits returns the width of the edge ids of a relation in static batches; a homogeneous
+// graph has relation 0 only.
 func StaticEdgeBits(handle, relation int64) (bits int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
@@ -82,7 +85,7 @@ func StaticEdgeBits(handle, relation int64) (bits int64, err error) {
 	return s.EdgeBits(relation)
 }
 
-// StaticWait waits for batch i of the epoch, as core.DeviceStatic.Wait says.
+// StaticWait waits for batch i of the epoch, as core.DeviceStatic.Wait does.
 func StaticWait(handle, i, timeoutMS, count, words int64) (state int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
@@ -92,7 +95,7 @@ func StaticWait(handle, i, timeoutMS, count, words int64) (state int64, err erro
 	return s.Wait(i, timeoutMS, count, words)
 }
 
-// StaticClose gives the memory of such batches back.
+// StaticClose releases the memory of static batches.
 func StaticClose(handle int64) (zero int64, err error) {
 	defer finish(&err)
 	if s, ok := statics.take(handle); ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/mumax/3/cuda/cu"
 )
 
-// OutOfMemory is the Code of an Error that says so.
+// OutOfMemory is the Code of an Error for exhausted device memory.
 const OutOfMemory = int(cu.ERROR_OUT_OF_MEMORY)
 
 // Results that the package answers by itself.
@@ -41,7 +41,7 @@ func check(call string, result C.int) error {
 	return newError(call, cu.Result(result&C.RESULT))
 }
 
-// refuse is the error of a call that is not made, since it could not succeed.
+// refuse returns the error of a call that is skipped, since it could not succeed.
 func refuse(call string, code int, format string, values ...any) error {
 	e := newError(call, cu.Result(code))
 	e.Text = fmt.Sprintf(format, values...)

@@ -15,16 +15,14 @@ import (
 	"github.com/mumax/3/cuda/cu"
 )
 
-// Context is one hold on a device's primary context, the one that torch and every
-// other user of CUDA's runtime library work in: addresses, streams and events of
-// theirs are good here.
+// Context is one reference to a device's primary context, which torch and every other user of
+// CUDA's runtime library work in: their addresses, streams and events are valid here.
 //
-// Invariant: it is retained from the driver, never created, and the driver keeps
-// it alive until every holder has released it. What is made in a Context must be
-// closed before it. All functions of this package that have a context make it
-// current for the length of their call, on whichever thread they run, and leave
-// the thread's own current context as it was; so every method may be called from
-// any goroutine, and at the same time from several. The zero value is of no use.
+// Invariant: it is retained from the driver, never created, and the driver keeps it alive until
+// every holder has released it. Objects that are created in a Context must be closed before it. All
+// functions of this package that have a context make it current for the length of their call, on
+// whichever thread they run, and leave the thread's own current context as it was; so every method
+// may be called from any goroutine, and at the same time from several. The zero value is of no use.
 type Context struct {
 	device     int
 	properties Properties
@@ -35,7 +33,7 @@ type Context struct {
 	held    bool
 }
 
-// Retain takes a hold on the primary context of device i.
+// Retain takes a reference to the primary context of device i.
 func Retain(i int) (*Context, error) {
 	c := &Context{device: i}
 	var err error
@@ -52,8 +50,8 @@ func Retain(i int) (*Context, error) {
 	return c, nil
 }
 
-// Close gives the hold back. Once it has succeeded it does nothing more; after an
-// error the hold is still there, and Close may be tried again.
+// Close releases the reference. Once it has succeeded it does nothing more; after an error the
+// reference remains, and Close may be called again.
 func (c *Context) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
@@ -67,18 +65,18 @@ func (c *Context) Close() error {
 	return nil
 }
 
-// Device is the index of the device.
+// Device returns the index of the device.
 func (c *Context) Device() int { return c.device }
 
-// Properties are those of the device.
+// Properties returns the properties of the device.
 func (c *Context) Properties() Properties { return c.properties }
 
-// Handle is the driver's CUcontext, the same for all holds on one device.
+// Handle returns the driver's CUcontext, which is the same for all references to one device.
 func (c *Context) Handle() uintptr { return uintptr(c.handle) }
 
-// Do runs f with the context current on a thread that f keeps to itself. No
-// function of this package needs it; many calls in a row are cheaper inside, and
-// mumax's own need it. It nests. An error of f comes before one of the switch.
+// Do runs f with the context current on a thread that f has to itself. No function of this package
+// needs it; many calls in a row are cheaper inside, and mumax's own calls need it. Calls may be
+// nested. An error of f takes precedence over an error of the switch.
 func (c *Context) Do(f func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -95,14 +93,12 @@ func (c *Context) Do(f func() error) (err error) {
 	return f()
 }
 
-// Synchronize waits until the device has done all that was asked of it in this
-// context, by whomever.
+// Synchronize waits until the device has completed all work of this context, of any caller.
 func (c *Context) Synchronize() error {
 	return c.Do(func() error { return try("cuCtxSynchronize", cu.CtxSynchronize) })
 }
 
-// MemoryInfo is how much of the device's memory is free, for all processes, and
-// how much there is.
+// MemoryInfo returns the free and the total bytes of the device's memory, over all processes.
 func (c *Context) MemoryInfo() (free, total int64, err error) {
 	err = c.Do(func() error {
 		return try("cuMemGetInfo", func() { free, total = cu.MemGetInfo() })
@@ -110,8 +106,8 @@ func (c *Context) MemoryInfo() (free, total int64, err error) {
 	return free, total, err
 }
 
-// EnablePeer lets kernels of this context use memory of peer's device. Once is
-// enough; it stays for as long as the primary context lives.
+// EnablePeer lets kernels of this context use memory of peer's device. One call is enough for the
+// lifetime of the primary context.
 func (c *Context) EnablePeer(peer *Context) error {
 	err := c.Do(func() error {
 		return try("cuCtxEnablePeerAccess", func() { cu.CtxEnablePeerAccess(cu.Context(peer.handle)) })

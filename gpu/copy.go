@@ -13,8 +13,8 @@ import "C"
 
 import "unsafe"
 
-// Copy puts a copy of bytes bytes into the stream; the two places, on any device
-// or in mapped host memory, do not overlap and stay good until it is done.
+// Copy enqueues a copy of bytes bytes. The two ranges, on any device or in mapped host memory, do
+// not overlap and stay valid until it is done.
 func (s Stream) Copy(to, from Address, bytes uint64) error {
 	if bytes == 0 {
 		return nil
@@ -23,10 +23,9 @@ func (s Stream) Copy(to, from Address, bytes uint64) error {
 		C.uint64_t(to), C.uint64_t(from), C.uint64_t(bytes)), bytes)
 }
 
-// Upload puts a copy from host memory into the stream. From pinned memory it
-// returns at once, and the memory must stay as it is until the copy is done; from
-// any other the driver takes what it needs before this returns, so that also
-// memory of Go's is good.
+// Upload enqueues a copy from host memory. From pinned memory it returns at once, and the memory
+// must stay unchanged until the copy is done; from other memory the driver reads everything before
+// the call returns, so that Go memory is allowed.
 func (s Stream) Upload(to Address, from unsafe.Pointer, bytes uint64) error {
 	if bytes == 0 {
 		return nil
@@ -35,9 +34,8 @@ func (s Stream) Upload(to Address, from unsafe.Pointer, bytes uint64) error {
 		C.uint64_t(to), from, C.uint64_t(bytes)), bytes)
 }
 
-// Download puts a copy to host memory into the stream. To pinned memory it returns
-// at once; to any other it waits for the stream, and the bytes are there when it
-// returns.
+// Download enqueues a copy to host memory. To pinned memory it returns at once; to other memory it
+// waits for the stream, so that the bytes are complete when it returns.
 func (s Stream) Download(to unsafe.Pointer, from Address, bytes uint64) error {
 	if bytes == 0 {
 		return nil
@@ -46,7 +44,7 @@ func (s Stream) Download(to unsafe.Pointer, from Address, bytes uint64) error {
 		to, C.uint64_t(from), C.uint64_t(bytes)), bytes)
 }
 
-// Fill8 puts the filling of count bytes with value into the stream.
+// Fill8 enqueues the filling of count bytes with value.
 func (s Stream) Fill8(to Address, value uint8, count uint64) error {
 	if count == 0 {
 		return nil
@@ -55,8 +53,7 @@ func (s Stream) Fill8(to Address, value uint8, count uint64) error {
 		C.uint64_t(to), C.uint8_t(value), C.uint64_t(count)), count)
 }
 
-// Fill32 puts the filling of count 32-bit words with value into the stream; to is
-// a multiple of 4.
+// Fill32 enqueues the filling of count 32-bit words with value; to is a multiple of 4.
 func (s Stream) Fill32(to Address, value uint32, count uint64) error {
 	if count == 0 {
 		return nil

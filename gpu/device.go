@@ -17,8 +17,8 @@ const (
 // question for a name, and a device never changes its own.
 var names sync.Map
 
-// DeviceCount is the number of devices that this process may use
-// (CUDA_VISIBLE_DEVICES counts); 0 and no error where there is no driver.
+// DeviceCount returns the number of devices that this process may use (CUDA_VISIBLE_DEVICES
+// counts); it is 0, without an error, if there is no driver.
 func DeviceCount() (count int, err error) {
 	if err = start(); err == nil {
 		err = try("cuDeviceGetCount", func() { count = cu.DeviceGetCount() })
@@ -29,7 +29,7 @@ func DeviceCount() (count int, err error) {
 	return count, err
 }
 
-// DeviceName is what device i calls itself, as in "NVIDIA H200".
+// DeviceName returns the name that device i reports, as in "NVIDIA H200".
 func DeviceName(i int) (string, error) {
 	dev, err := device(i)
 	if err != nil {
@@ -46,7 +46,7 @@ func DeviceName(i int) (string, error) {
 	return name, nil
 }
 
-// ComputeCapability is the version of device i's instruction set; 9, 0 is sm_90.
+// ComputeCapability returns the version of device i's instruction set; 9, 0 is sm_90.
 func ComputeCapability(i int) (major, minor int, err error) {
 	dev, err := device(i)
 	if err != nil {

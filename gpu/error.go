@@ -13,8 +13,8 @@ const (
 	stubLibrary = cu.Result(34)
 )
 
-// Error is a driver call that did not succeed. The zero value is no error of the
-// driver and never returned.
+// Error is a failed call of the driver. The zero value is no error of the driver and is never
+// returned.
 type Error struct {
 	Call string // the driver's function, as in cuda.h
 	Code int    // its CUresult, never 0
@@ -46,9 +46,9 @@ func newError(call string, result cu.Result) *Error {
 	return &Error{Call: call, Code: int(result), Name: name, Text: text}
 }
 
-// try runs one driver call through mumax, which panics with the result of a call
-// that fails, and returns that as an *Error. Any other panic is a broken
-// invariant of ours and goes on. Nothing may call cu but a function given to try.
+// try runs one driver call through mumax, which panics with the result of a call that fails, and
+// returns that as an *Error. Any other panic is a broken invariant of ours and goes on. Nothing may
+// call cu but a function passed to try.
 func try(call string, f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {

@@ -12,17 +12,17 @@ import (
 	"sync"
 )
 
-// Fault says which calls of the driver fail without being made, for tests: the
-// First-th from now on, with result Code. Calls are those of the whole process,
-// mumax's among them. First 0 lets none fail and counts alone.
+// Fault names the calls of the driver that fail without being executed, for tests: the First-th
+// from now on, with result Code. All calls of the process count, including mumax's. First 0 only
+// counts the calls.
 type Fault struct {
 	First  int64
 	Code   int
 	Sticky bool // also every later one, as after a kernel that crashed
 }
 
-// Inject starts to count calls, from 0, and lets those that f names fail. It
-// replaces an earlier Fault.
+// Inject starts to count calls, from 0, and makes the calls of f fail. It replaces an earlier
+// Fault.
 func Inject(f Fault) {
 	sticky := C.int(0)
 	if f.Sticky {
@@ -31,14 +31,14 @@ func Inject(f Fault) {
 	C.shim_fault(C.longlong(max(f.First, 0)), C.int(f.Code), sticky)
 }
 
-// EndFaults lets all calls reach the driver, and stops counting.
+// EndFaults lets all calls reach the driver and stops counting.
 func EndFaults() { C.shim_fault(-1, 0, 0) }
 
-// Calls is how many calls have been counted since Inject; 0 where it never was.
+// Calls returns the number of calls since Inject, or 0 if Inject was never called.
 func Calls() int64 { return int64(C.shim_calls()) }
 
-// Faulted is the driver's function that the Fault last let fail, by its symbol, as
-// in cuMemGetInfo_v2; empty when none has failed since Inject.
+// Faulted returns the symbol of the driver's function that failed last because of the Fault, as in
+// cuMemGetInfo_v2; it is empty if none has failed since Inject.
 func Faulted() string { return C.GoString(C.shim_faulted()) }
 
 // faultVariable lets calls of a whole process fail, counted from cuInit on: "7"

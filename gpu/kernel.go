@@ -16,18 +16,18 @@ import (
 	"github.com/mumax/3/cuda/cu"
 )
 
-// Function is a kernel of a Module, good for as long as that is. It is a value, to
-// be copied freely. Any goroutine may use it.
+// Function is a kernel of a Module, valid as long as the module. It is a value that may be copied.
+// Any goroutine may use it.
 type Function struct {
 	name    string
 	context *Context
 	handle  C.handle
 }
 
-// FunctionAttribute is a question about a kernel, CUfunction_attribute in cuda.h.
+// FunctionAttribute is an attribute of a kernel, CUfunction_attribute in cuda.h.
 type FunctionAttribute int
 
-// What can be asked; sizes are in bytes.
+// Attributes of kernels; sizes are in bytes.
 const (
 	MaxThreads       = FunctionAttribute(cu.FUNC_A_MAX_THREADS_PER_BLOCK)
 	SharedBytes      = FunctionAttribute(cu.FUNC_A_SHARED_SIZE_BYTES) // static, for a block
@@ -38,10 +38,10 @@ const (
 	MaxDynamicShared = FunctionAttribute(C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
 )
 
-// Name is the kernel's name.
+// Name returns the name of the kernel.
 func (f Function) Name() string { return f.name }
 
-// Attribute asks the driver about the kernel.
+// Attribute returns an attribute of the kernel from the driver.
 func (f Function) Attribute(a FunctionAttribute) (value int, err error) {
 	err = f.context.Do(func() error {
 		return try("cuFuncGetAttribute", func() {
@@ -51,17 +51,16 @@ func (f Function) Attribute(a FunctionAttribute) (value int, err error) {
 	return value, err
 }
 
-// AllowShared lets launches of the kernel ask for up to bytes of dynamic shared
-// memory, at most Properties.SharedPerBlockOptIn less SharedBytes. Without it
-// 48 KiB are the limit.
+// AllowShared lets launches of the kernel use up to bytes of dynamic shared memory, at most
+// Properties.SharedPerBlockOptIn less SharedBytes. The limit is 48 KiB otherwise.
 func (f Function) AllowShared(bytes int) error {
 	const attribute = C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 	err := check("cuFuncSetAttribute", C.gpu_function_set(f.context.handle, f.handle, attribute, C.int(bytes)))
 	return explained(err, "kernel %s: %d bytes of dynamic shared memory", f.name, bytes)
 }
 
-// Occupancy is how many blocks of so many threads, with so many bytes of dynamic
-// shared memory each, run on one multiprocessor at a time.
+// Occupancy returns the number of blocks of threads threads, with shared bytes of dynamic shared
+// memory each, that one multiprocessor runs at a time.
 func (f Function) Occupancy(threads, shared int) (int, error) {
 	var blocks C.int
 	err := check("cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -69,16 +68,16 @@ func (f Function) Occupancy(threads, shared int) (int, error) {
 	return int(blocks), explained(err, "kernel %s: blocks of %d threads", f.name, threads)
 }
 
-// Resident is how many such blocks run on the device at a time: the most that a
-// cooperative launch may have.
+// Resident returns the number of such blocks that the device runs at a time: the maximum of a
+// cooperative launch.
 func (f Function) Resident(threads, shared int) (int, error) {
 	blocks, err := f.Occupancy(threads, shared)
 	return blocks * f.context.properties.Multiprocessors, err
 }
 
-// Shape is how a kernel is launched: blocks in a grid, threads in a block, bytes
-// of dynamic shared memory in a block. In y and z, 0 stands for 1. Cooperative
-// blocks all run at once, so that they may wait for one another.
+// Shape is the geometry of a launch: blocks per grid, threads per block, bytes of dynamic shared
+// memory per block. In y and z, 0 means 1. Cooperative blocks all run at once, so that they may
+// wait for one another.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      uint32
@@ -93,13 +92,13 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%s of %v blocks of %v threads with %d bytes", kind, s.Grid, s.Block, s.Shared)
 }
 
-// Kernel is a Function that takes one struct by value, Args, which is laid out in
-// Go as in the kernel: integers, floats, Addresses and arrays and structs of them,
-// no Go pointer. A Function found by KernelOf is never launched with another.
+// Kernel is a Function that takes one struct by value, Args, which has the same layout in Go and in
+// the kernel: integers, floats, Addresses and arrays and structs of them, no Go pointer. A Function
+// that KernelOf returns is never launched with another struct.
 type Kernel[Args any] struct{ Function }
 
-// KernelOf finds a kernel by its name, and refuses one whose parameter has another
-// size than Args.
+// KernelOf finds a kernel by its name; it returns an error if the size of its parameter is not that
+// of Args.
 func KernelOf[Args any](m *Module, name string) (Kernel[Args], error) {
 	args := reflect.TypeFor[Args]()
 	if field := pointerIn(args, args.Name()); field != "" {
@@ -109,9 +108,8 @@ func KernelOf[Args any](m *Module, name string) (Kernel[Args], error) {
 	return Kernel[Args]{f}, err
 }
 
-// Launch puts one run of the kernel into s, a stream of its module's context. args
-// has been copied when it returns. It allocates nothing. An error may also be that
-// of work that was put in before.
+// Launch enqueues one run of the kernel on s, a stream of its module's context. args has been
+// copied when it returns. It allocates nothing. An error may also be one of earlier work.
 func (k Kernel[Args]) Launch(s Stream, shape Shape, args *Args) error {
 	return k.launch(s, &shape, unsafe.Pointer(args))
 }

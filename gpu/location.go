@@ -7,15 +7,14 @@ import "C"
 
 import "github.com/mumax/3/cuda/cu"
 
-// Location is what the driver knows of an address.
+// Location is the driver's description of an address.
 type Location struct {
 	Device int  // the device that has the memory, or for which host memory was pinned
 	Host   bool // host memory
 }
 
-// Locate finds where memory lies. Host memory that the driver has never seen is
-// Host with Device -1. Memory in a Span is of the device that the span is for,
-// wherever its pieces are.
+// Locate finds the place of memory. Host memory that the driver does not know is Host with Device
+// -1. Memory in a Span belongs to the device of the span, wherever its pieces are.
 func Locate(a Address) (Location, error) {
 	if s, ok := spanAt(a); ok {
 		return Location{Device: s.Device()}, nil

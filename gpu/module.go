@@ -17,16 +17,16 @@ import (
 // and for notes.
 const logSize = 8 << 10
 
-// Module is code on a device. The maker owns it and calls Close when no function
-// of it will be launched and none is running. Any goroutine may use it.
+// Module is code on a device. The caller that loads it owns it and calls Close when no function of
+// it is running or will be launched. Any goroutine may use it.
 type Module struct {
 	Log     string // notes of the driver's compiler; empty for code that was ready to run
 	context *Context
 	handle  C.handle
 }
 
-// Load brings an image onto the device: a cubin, a fatbin, or PTX, which the
-// driver compiles (in seconds; it keeps the result on disk).
+// Load loads an image onto the device: a cubin, a fatbin, or PTX, which the driver compiles (in
+// seconds; it caches the result on disk).
 func (c *Context) Load(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, refuse("cuModuleLoadDataEx", invalidValue, "image: expected a cubin, a fatbin or PTX, got 0 bytes")
@@ -48,10 +48,10 @@ func (c *Context) Load(image []byte) (*Module, error) {
 	return m, nil
 }
 
-// Context is where the module was loaded.
+// Context returns the context that the module was loaded into.
 func (m *Module) Context() *Context { return m.context }
 
-// Close takes the code off the device. After an error it may be tried again.
+// Close unloads the code. After an error it may be called again.
 func (m *Module) Close() error {
 	if m.handle == 0 {
 		return nil

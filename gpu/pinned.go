@@ -13,12 +13,12 @@ import (
 	"github.com/mumax/3/cuda/cu"
 )
 
-// Pinned is host memory that stays in place and that kernels can use, too: Size
-// bytes at Pointer for the host and at Address for kernels and copies. It is the
-// driver's memory, so the garbage collector neither moves nor frees it.
+// Pinned is page-locked host memory that kernels can use: Size bytes at Pointer for the host and at
+// Address for kernels and copies. The driver allocates it, so the garbage collector neither moves
+// nor frees it.
 //
-// The maker owns it and calls Close when no work that uses it is left. Any
-// goroutine may use it. The zero value is no memory.
+// The caller that allocates it owns it and calls Close when no work uses it. Any goroutine may use
+// it. The zero value is no memory.
 type Pinned struct {
 	Pointer unsafe.Pointer
 	Address Address
@@ -26,8 +26,8 @@ type Pinned struct {
 	context *Context
 }
 
-// AllocPinned takes bytes of pinned host memory, whose pages are good on every
-// device. It costs some tens of microseconds and more: keep it.
+// AllocPinned allocates bytes of pinned host memory, whose pages every device can use. It costs
+// some tens of microseconds and more, so callers should reuse the memory.
 func (c *Context) AllocPinned(bytes uint64) (p Pinned, err error) {
 	if bytes == 0 {
 		return p, nil
@@ -43,11 +43,11 @@ func (c *Context) AllocPinned(bytes uint64) (p Pinned, err error) {
 	return p, nil
 }
 
-// Bytes is the memory as a slice, good until Close.
+// Bytes returns the memory as a slice, valid until Close.
 func (p Pinned) Bytes() []byte { return unsafe.Slice((*byte)(p.Pointer), p.Size) }
 
-// Close gives the memory back; it waits for work on the device. After an error it
-// may be tried again; on no memory it does nothing.
+// Close frees the memory; it waits for work on the device. After an error it may be called again;
+// without memory it does nothing.
 func (p *Pinned) Close() error {
 	if p.Pointer == nil {
 		return nil

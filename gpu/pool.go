@@ -16,17 +16,17 @@ import (
 	"github.com/mumax/3/cuda/cu"
 )
 
-// Address is a place in memory as kernels see it: on a device, or in host memory
-// that is mapped. In an Args struct it stands for a pointer.
+// Address is a place in memory as kernels see it: on a device, or in mapped host memory. In an Args
+// struct it stands for a pointer.
 type Address uint64
 
-// Pool hands out memory of one device in stream order: a block may be used by work
-// that is put into a stream after its allocation, and is free for others once the
-// stream has come to where it was freed. Nothing of that waits for the device.
+// Pool allocates memory of one device in stream order: a block may be used by work that is enqueued
+// after its allocation, and is free for others once the stream has reached its release. Neither
+// waits for the device.
 //
-// It is a pool of its own, not the device's default one, whose settings belong to
-// the whole process. Where the device has no pools every allocation and every
-// release costs a wait, and the results are the same.
+// It is a separate pool, not the device's default pool, whose settings belong to the whole process.
+// If the device has no pools, every allocation and every release costs a wait, and the results are
+// the same.
 //
 // Any goroutine may use it. The zero value is of no use.
 type Pool struct {
@@ -36,8 +36,8 @@ type Pool struct {
 	closed  atomic.Bool
 }
 
-// NewPool makes a pool that keeps up to keep bytes of freed memory for later
-// allocations instead of handing it back to the device whenever the host waits.
+// NewPool returns a pool that retains up to keep bytes of freed memory for later allocations
+// instead of returning it to the device whenever the host waits.
 func (c *Context) NewPool(keep uint64) (*Pool, error) {
 	p := &Pool{context: c}
 	if !c.properties.Pools {
@@ -62,9 +62,9 @@ func (c *Context) NewPool(keep uint64) (*Pool, error) {
 // Ordered reports whether the device has pools, so that no allocation waits.
 func (p *Pool) Ordered() bool { return p.handle != 0 }
 
-// Alloc takes bytes of memory, aligned to 256, with arbitrary content, for work in
-// s from now on. Other streams wait for an event recorded in s first. No bytes
-// are no memory, which is no error.
+// Alloc allocates bytes of memory, aligned to 256, with arbitrary content, for work in s from now
+// on. Other streams first wait for an event recorded in s. A size of 0 is allowed and returns no
+// memory.
 func (p *Pool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
 	if s.context.handle != p.context.handle {
 		return m, refuse("cuMemAllocFromPoolAsync", invalidHandle, "stream: expected one of device %d, got one of device %d",
@@ -91,10 +91,10 @@ func (p *Pool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
 	return m, nil
 }
 
-// Used is how many bytes of the pool are allocated.
+// Used returns the number of allocated bytes of the pool.
 func (p *Pool) Used() int64 { return p.used.Load() }
 
-// Reserved is how many bytes of the device the pool holds, used or not.
+// Reserved returns the number of bytes of the device that the pool holds, allocated or not.
 func (p *Pool) Reserved() (int64, error) {
 	if p.handle == 0 {
 		return p.Used(), nil
@@ -104,8 +104,8 @@ func (p *Pool) Reserved() (int64, error) {
 	return int64(bytes), err
 }
 
-// Trim hands freed memory back to the device, as far as the device has done with
-// it, until the pool reserves no more than keep bytes.
+// Trim returns freed memory to the device, as far as the device no longer uses it, until the pool
+// reserves at most keep bytes.
 func (p *Pool) Trim(keep uint64) error {
 	if p.handle == 0 {
 		return nil
@@ -113,8 +113,8 @@ func (p *Pool) Trim(keep uint64) error {
 	return check("cuMemPoolTrimTo", C.gpu_pool_trim(p.context.handle, p.handle, C.uint64_t(keep)))
 }
 
-// Close gives the pool back. Memory that is still allocated stays good, and the
-// device gets it back once it is freed. After an error it may be tried again.
+// Close releases the pool. Allocated memory stays valid, and the device gets it back once it is
+// freed. After an error it may be called again.
 func (p *Pool) Close() error {
 	if p.handle == 0 || !p.closed.CompareAndSwap(false, true) {
 		return nil
@@ -132,9 +132,9 @@ type Memory struct {
 	pool    *Pool
 }
 
-// Free gives the block back once the work that is in s has been done. Work in
-// other streams that uses it must have been waited for by s. After an error it
-// may be tried again; on no memory it does nothing.
+// Free frees the block once the present work of s is complete. s must have waited for work of other
+// streams that uses the block. After an error it may be called again; without memory it does
+// nothing.
 func (m *Memory) Free(s Stream) (err error) {
 	if m.pool == nil {
 		return nil
@@ -155,11 +155,11 @@ func (m *Memory) Free(s Stream) (err error) {
 	return nil
 }
 
-// Pooled reports whether the block is freed by cuMemFreeAsync, and not by cuMemFree.
+// Pooled reports whether the block is freed by cuMemFreeAsync instead of cuMemFree.
 func (m Memory) Pooled() bool { return m.pool != nil && m.pool.handle != 0 }
 
-// Disown leaves the block to somebody who frees it by the driver's own function, as
-// Pooled says which; the pool no longer counts it.
+// Disown passes the block to a new owner, which frees it by the driver's function that Pooled
+// names; the pool no longer counts it.
 func (m *Memory) Disown() {
 	if m.pool != nil {
 		m.pool.used.Add(-int64(m.Size))

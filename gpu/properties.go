@@ -6,7 +6,7 @@ import (
 	"github.com/mumax/3/cuda/cu"
 )
 
-// Properties are what a device can do, as far as a launch has to know. They never
+// Properties are the limits and capabilities of a device that launches depend on. They never
 // change. Sizes are in bytes.
 type Properties struct {
 	Name                     string
@@ -31,7 +31,7 @@ type Properties struct {
 // properties keeps what devices can do, by index.
 var properties sync.Map
 
-// DeviceProperties asks device i once and keeps the answer.
+// DeviceProperties returns the properties of device i, which it reads once.
 func DeviceProperties(i int) (p Properties, err error) {
 	if known, ok := properties.Load(i); ok {
 		return known.(Properties), nil

@@ -11,16 +11,15 @@ import (
 	"unsafe"
 )
 
-// Registered is host memory of somebody else that is pinned where it lies, for
-// kernels to read at Address. It must stay allocated until Close.
+// Registered is host memory of another owner that is pinned in place, so that kernels can read it
+// at Address. It must stay allocated until Close.
 //
-// The driver pins whole pages and each only once, while arrays share pages with
-// their neighbours and may be registered for several graphs. So the pages of all
-// that are registered are kept in one place, with the number of their users; a
-// page is given back with its last one. Memory that others have pinned as a
-// whole, torch for one, is used as it is.
+// The driver pins whole pages and each page only once, while arrays share pages with their
+// neighbors and may be registered for several graphs. So one table holds all registered pages with
+// the number of their users; a page is unpinned with its last user. Memory that others have pinned
+// as one range, such as torch, is used unchanged.
 //
-// The maker owns it. Any goroutine may use it. The zero value is no memory.
+// The caller that registers it owns it. Any goroutine may use it. The zero value is no memory.
 type Registered struct {
 	Address Address
 	Size    uint64
@@ -40,9 +39,8 @@ var registry struct {
 	runs []*pages
 }
 
-// Register pins the bytes at pointer, which may be memory that the process itself
-// can only read, such as a mapped file. A GB that has been
-// written to takes some 10 ms.
+// Register pins the bytes at pointer, which the process itself may have mapped read-only, such as a
+// file. One GB of resident memory takes some 10 ms.
 func (c *Context) Register(pointer unsafe.Pointer, bytes uint64) (r Registered, err error) {
 	if bytes == 0 {
 		return r, nil
@@ -81,8 +79,7 @@ func (c *Context) Register(pointer unsafe.Pointer, bytes uint64) (r Registered, 
 	return r, nil
 }
 
-// pin is the run that has the page at `at`, made where there is none: up to end,
-// or to the next run.
+// pin returns the run with the page at `at`. A new run extends to end, or to the next run.
 func (c *Context) pin(at, end uintptr) (*pages, error) {
 	i, _ := slices.BinarySearchFunc(registry.runs, at, func(p *pages, at uintptr) int {
 		if p.end <= at {
@@ -149,8 +146,8 @@ func (c *Context) pinnedByOthers(p uintptr, bytes uint64) (Address, bool) {
 	return address, err == nil && start <= uint64(address) && uint64(address)+bytes <= start+size
 }
 
-// Close unpins what nobody else has registered. After an error it may be tried
-// again; on no memory it does nothing.
+// Close unpins the pages without another registration. After an error it may be called again;
+// without memory it does nothing.
 func (r *Registered) Close() error {
 	registry.Lock()
 	defer registry.Unlock()

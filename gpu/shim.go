@@ -7,7 +7,7 @@ package gpu
 // #cgo LDFLAGS: -lcuda -ldl -lpthread
 // #include <cuda.h>
 //
-// // Every line of functions.h declared once more, beside cuda.h's own declaration:
+// // Every line of functions.h is declared once more, after cuda.h's own declaration:
 // // where the two differ in any type, this does not compile.
 // #define DRIVER(name, parameters, arguments) CUresult name parameters;
 // #include "functions.h"

@@ -24,19 +24,19 @@ import (
 	"sync/atomic"
 )
 
-// Piece is memory of a device, or of another process's, without an address: a Span
-// gives it one.
+// Piece is memory of a device, or of another process's piece, without an address: a Span maps it to
+// addresses.
 //
-// The maker owns it and calls Close, which spans do not mind: the memory lives until
-// the last of its pieces, spans and descriptors, in whichever process, has gone. One
-// goroutine at a time may use it. The zero value is no memory.
+// The caller that creates it owns it and calls Close, which does not affect spans: the memory lives
+// until the last of its pieces, spans and descriptors is gone, in whichever process. One goroutine
+// at a time may use it. The zero value is no memory.
 type Piece struct {
 	Size    uint64
 	handle  C.uint64_t
 	context *Context
 }
 
-// Granularity is what sizes of pieces are multiples of, in bytes.
+// Granularity returns the number of bytes that the sizes of pieces are multiples of.
 func (c *Context) Granularity(shareable bool) (uint64, error) {
 	if err := c.mapping(shareable); err != nil {
 		return 0, err
@@ -46,7 +46,7 @@ func (c *Context) Granularity(shareable bool) (uint64, error) {
 	return uint64(bytes), err
 }
 
-// NewPiece takes bytes of the device's memory; a shareable piece can be exported.
+// NewPiece allocates bytes of the device's memory; a shareable piece can be exported.
 func (c *Context) NewPiece(bytes uint64, shareable bool) (p Piece, err error) {
 	if err := c.mapping(shareable); err != nil {
 		return p, err
@@ -59,8 +59,8 @@ func (c *Context) NewPiece(bytes uint64, shareable bool) (p Piece, err error) {
 	return p, nil
 }
 
-// ImportPiece is the memory of another process's piece, of so many bytes, by a
-// descriptor, which stays the caller's to close.
+// ImportPiece opens a piece of another process, of bytes bytes, by a descriptor, which the caller
+// closes.
 func (c *Context) ImportPiece(descriptor int, bytes uint64) (p Piece, err error) {
 	p = Piece{Size: bytes, context: c}
 	err = check("cuMemImportFromShareableHandle", C.gpu_piece_import(c.handle, C.int(descriptor), &p.handle))
@@ -70,16 +70,14 @@ func (c *Context) ImportPiece(descriptor int, bytes uint64) (p Piece, err error)
 	return p, nil
 }
 
-// Export is a descriptor of the memory, the caller's to close, for another process
-// to import.
+// Export returns a descriptor of the memory for another process to import; the caller closes it.
 func (p *Piece) Export() (descriptor int, err error) {
 	var d C.int
 	err = check("cuMemExportToShareableHandle", C.gpu_piece_export(p.context.handle, p.handle, &d))
 	return int(d), err
 }
 
-// Close lets go of the memory. After an error it may be tried again; on no memory it
-// does nothing.
+// Close releases the memory. After an error it may be called again; without memory it does nothing.
 func (p *Piece) Close() error {
 	if p.context == nil {
 		return nil
@@ -111,10 +109,10 @@ func truth(is bool) C.int {
 	return 0
 }
 
-// Span is a range of addresses behind which pieces lie one after another, of
-// whichever devices: Size bytes at Address, for kernels and copies of one device.
+// Span is a contiguous range of addresses that consecutive pieces back, of any devices: Size bytes
+// at Address, for kernels and copies of one device.
 //
-// The maker owns it and calls Close. Any goroutine may use it. The zero value is no
+// The caller that maps it owns it and calls Close. Any goroutine may use it. The zero value is no
 // span.
 type Span struct {
 	Address Address
@@ -154,15 +152,15 @@ func spanAt(a Address) (s Span, ok bool) {
 	return (*list)[i], true
 }
 
-// InSpan reports whether an address is one of a span's.
+// InSpan reports whether an address belongs to a span.
 func InSpan(a Address) bool {
 	_, ok := spanAt(a)
 	return ok
 }
 
-// Unbroken is how many of so many bytes from an address on lie in one piece of a
-// span: all of them where it is in none. A copy takes no more at a time, so that none
-// is of several devices' memory.
+// Unbroken returns the number of the bytes from an address on that lie in one piece of a span: all
+// of them if the address is in no span. A copy takes at most that many at a time, so that it never
+// crosses the memory of several devices.
 func Unbroken(a Address, bytes uint64) uint64 {
 	s, ok := spanAt(a)
 	if !ok {
@@ -189,8 +187,8 @@ func changeSpans(change func([]Span) []Span) {
 	spans.list.Store(&list)
 }
 
-// Map gives pieces addresses in a row that this context's device can use. Where the
-// device cannot reach one of them that is an error.
+// Map maps pieces to consecutive addresses that this context's device can use. It returns an error
+// if the device cannot reach one of them.
 func (c *Context) Map(pieces []Piece) (s Span, err error) {
 	for _, p := range pieces {
 		s.Size += p.Size
@@ -246,11 +244,11 @@ func twice(f func() error) error {
 	return f()
 }
 
-// Device is the device whose kernels use the span.
+// Device returns the device whose kernels use the span.
 func (s Span) Device() int { return s.context.device }
 
-// Close waits until the device has done all that was asked of it, and gives addresses
-// and memory back. After an error it may be tried again; on no span it does nothing.
+// Close waits until the device has completed its work and releases addresses and memory. After an
+// error it may be called again; without a span it does nothing.
 func (s *Span) Close() error {
 	if s.context == nil {
 		return nil

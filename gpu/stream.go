@@ -18,12 +18,11 @@ const (
 	PerThreadStream uintptr = 2 // each thread's own
 )
 
-// Stream is a queue of work on a device: a caller's or one of ours. What is put
-// in runs in order. It is a value, to be copied freely; copies are the same queue.
+// Stream is a queue of work on a device, created here or by a caller. Its work runs in order. It is
+// a value that may be copied; copies are the same queue.
 //
-// Any goroutine may use it, except the per-thread one (handle 2), which is
-// another queue on every thread: use that only before returning to the caller
-// who gave it, never from a goroutine of one's own.
+// Any goroutine may use it, except the per-thread stream (handle 2), which is another queue on
+// every thread: use it only before the call of its owner returns, never from a new goroutine.
 //
 // The zero value is of no use.
 type Stream struct {
@@ -32,8 +31,8 @@ type Stream struct {
 	owned   bool
 }
 
-// NewStream makes a stream that does not wait for the legacy stream, nor that for
-// it. The caller owns it and calls Close on one copy.
+// NewStream returns a stream that does not synchronize with the legacy stream. The caller owns it
+// and calls Close on one copy.
 func (c *Context) NewStream() (Stream, error) {
 	s := Stream{context: c, owned: true}
 	if err := check("cuStreamCreate", C.gpu_stream_create(c.handle, &s.handle)); err != nil {
@@ -42,9 +41,9 @@ func (c *Context) NewStream() (Stream, error) {
 	return s, nil
 }
 
-// Wrap makes a Stream of a caller's: 0 and 1 for the legacy stream, 2 for the
-// calling thread's own, else a CUstream (cudaStream_t), which must be alive and
-// of this context. The caller goes on owning it.
+// Wrap returns a Stream for a handle of the caller: 0 and 1 for the legacy stream, 2 for the
+// calling thread's own, else a CUstream (cudaStream_t), which must be alive and of this context.
+// The caller remains its owner.
 func (c *Context) Wrap(handle uintptr) (Stream, error) {
 	s := Stream{context: c, handle: C.handle(handle)}
 	if handle <= PerThreadStream {
@@ -65,31 +64,30 @@ func (c *Context) Wrap(handle uintptr) (Stream, error) {
 	return s, nil
 }
 
-// Context is where the stream's work runs.
+// Context returns the context that the stream's work runs in.
 func (s Stream) Context() *Context { return s.context }
 
-// Handle is the driver's CUstream.
+// Handle returns the driver's CUstream.
 func (s Stream) Handle() uintptr { return uintptr(s.handle) }
 
-// Wait lets what is put into the stream from now on wait for e, on the device;
-// the caller does not. An event never recorded is no reason to wait.
+// Wait makes later work of the stream wait for e on the device; the caller does not wait. An event
+// that was never recorded delays nothing.
 func (s Stream) Wait(e Event) error {
 	return check("cuStreamWaitEvent", C.gpu_stream_wait(s.context.handle, s.handle, e.handle))
 }
 
-// Done reports whether all work in the stream has been done. Where that work
-// failed it is the failure.
+// Done reports whether all work of the stream is complete. It returns the error of failed work.
 func (s Stream) Done() (bool, error) {
 	return ready("cuStreamQuery", C.gpu_stream_query(s.context.handle, s.handle))
 }
 
-// Synchronize waits until all work in the stream has been done.
+// Synchronize waits until all work of the stream is complete.
 func (s Stream) Synchronize() error {
 	return check("cuStreamSynchronize", C.gpu_stream_synchronize(s.context.handle, s.handle))
 }
 
-// Close gives a stream of NewStream back, at once; the driver finishes the work in
-// it. On any other it does nothing. After an error it may be tried again.
+// Close releases a stream of NewStream at once; the driver completes its work. On any other stream
+// it does nothing. After an error it may be called again.
 func (s *Stream) Close() error {
 	if !s.owned {
 		return nil

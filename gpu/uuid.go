@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// DeviceUUID is what device i is called in every process that sees it, as in
-// "GPU-8f3c..."; indices differ where CUDA_VISIBLE_DEVICES does.
+// DeviceUUID returns the name of device i that is the same in every process, as in "GPU-8f3c...";
+// indices differ if CUDA_VISIBLE_DEVICES does.
 func DeviceUUID(i int) (string, error) {
 	dev, err := device(i)
 	if err != nil {

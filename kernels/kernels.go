@@ -1,8 +1,8 @@
-// Package kernels holds the CUDA kernels: their sources, and the images that NVRTC
-// made of them when the extension was built, one for each architecture.
+// Package kernels holds the CUDA kernels: their sources, and the images that NVRTC compiled from
+// them when the extension was built, one for each architecture.
 //
-// `make kernels` compiles them for Go commands. An image that is missing is an
-// error at the first use of a GPU, not of the build: the CPU engine needs none.
+// `make kernels` compiles them for Go commands. A missing image is an error at the first use of a
+// GPU, not of the build: the CPU engine needs none.
 package kernels
 
 import (
@@ -30,7 +30,7 @@ var embedded embed.FS
 // them: neighbor.sm_80-86-89.xz has three images, neighbor.compute_75.xz has one.
 var compiled, _ = fs.Sub(embedded, "compiled")
 
-// Choice is the image that fits a device best. The zero value is none.
+// Choice is the image that fits a device best. The zero value is no image.
 type Choice struct {
 	Name         string // of the file of kernels: "neighbor"
 	Architecture string // "sm_90", or "compute_75" for PTX
@@ -41,7 +41,7 @@ type Choice struct {
 // PTX reports whether the driver has to compile the image.
 func (c Choice) PTX() bool { return strings.HasPrefix(c.Architecture, "compute_") }
 
-// String is "sm_90 machine code" or "PTX for compute_75, compiled by the driver".
+// String returns "sm_90 machine code" or "PTX for compute_75, compiled by the driver".
 func (c Choice) String() string {
 	if c.PTX() {
 		return "PTX for " + c.Architecture + ", compiled by the driver"
@@ -49,7 +49,7 @@ func (c Choice) String() string {
 	return c.Architecture + " machine code"
 }
 
-// Image is what a device loads.
+// Image returns the bytes that a device loads.
 func (c Choice) Image() ([]byte, error) {
 	packed, err := fs.ReadFile(compiled, c.file)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c Choice) Image() ([]byte, error) {
 	return image, nil
 }
 
-// Names are the files of kernels that this build has images of, in order.
+// Names returns the names of the kernel files with images in this build, in order.
 func Names() []string {
 	seen := map[string]bool{}
 	var names []string
@@ -79,11 +79,11 @@ func Names() []string {
 // tegra holds Orin, and Thor by both of its names: CUDA 13 renamed 10.1 to 11.0.
 var tegra = map[int]bool{87: true, 101: true, 110: true}
 
-// Runs reports whether a device can run machine code for another, both as 10 * major
-// + minor: code for its own version, and for earlier minor ones of the same major
-// version. "Binary compatibility is supported only for the desktop. It is not
-// supported for Tegra. Also, the binary compatibility between desktop and Tegra is
-// not supported." (CUDA C++ Programming Guide 12.9, 6.1.2)
+// Runs reports whether a device can run machine code for another device, both as 10 * major +
+// minor: code for its own version, and for earlier minor ones of the same major version. "Binary
+// compatibility is supported only for the desktop. It is not supported for Tegra. Also, the binary
+// compatibility between desktop and Tegra is not supported." (CUDA C++ Programming Guide 12.9,
+// 6.1.2)
 func Runs(code, device int) bool {
 	if tegra[code] || tegra[device] {
 		return code == device
@@ -91,9 +91,8 @@ func Runs(code, device int) bool {
 	return code/10 == device/10 && code <= device
 }
 
-// Choose finds the image of the named file of kernels for a device of the given
-// compute capability: the newest machine code that Runs, else the newest PTX, which
-// every device takes that is not older.
+// Choose finds the image of a kernel file for a device of the compute capability major.minor: the
+// newest machine code that Runs, else the newest PTX that is not newer than the device.
 func Choose(name string, major, minor int) (Choice, error) {
 	var best Choice
 	most := -1
@@ -120,7 +119,7 @@ func Choose(name string, major, minor int) (Choice, error) {
 	return best, nil
 }
 
-// Image is the image that Choose chooses.
+// Image returns the image that Choose chooses.
 func Image(name string, major, minor int) ([]byte, error) {
 	c, err := Choose(name, major, minor)
 	if err != nil {
@@ -173,9 +172,9 @@ func choices() []Choice {
 // largest is far beyond the images of any file: more is a file that is damaged.
 const largest = 256 << 20
 
-// unpack undoes the compression that the file's name tells, and returns the image with
-// the given index. The length of each image stands before it. Both formats have
-// checksums, of which the readers speak at the end of the content.
+// unpack decompresses the file by its extension and returns the image with the index. The length of
+// each image precedes it. Both formats have checksums, which the readers verify at the end of the
+// content.
 func unpack(file string, packed []byte, index int) ([]byte, error) {
 	var r io.Reader
 	var err error

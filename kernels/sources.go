@@ -13,11 +13,11 @@ import (
 //go:embed common graph neighbor hetero walk program layers features static research
 var sources embed.FS
 
-// File is a source text under the name by which others include it: "common/grid.cuh".
+// File is a source text with the name that others include it by: "common/grid.cuh".
 type File struct{ Name, Text string }
 
-// Source is the named file of kernels, "hgt" for hetero/hgt.cu, and the headers that it
-// takes to compile it. Names are unique over all folders, since images have no folders.
+// Source returns a kernel file by its name, "hgt" for hetero/hgt.cu, and the headers that it needs.
+// Names are unique over all folders, since images have no folders.
 func Source(name string) (File, []File, error) {
 	files, _ := fs.Glob(sources, "*/"+name+".cu")
 	if len(files) != 1 {
@@ -30,7 +30,7 @@ func Source(name string) (File, []File, error) {
 	return File{files[0], string(text)}, Headers(string(text)), nil
 }
 
-// SourceNames are the files of kernels that there are sources of, in order.
+// SourceNames returns the names of the kernel files with sources, in order.
 func SourceNames() []string {
 	files, _ := fs.Glob(sources, "*/*.cu")
 	for i := range files {
@@ -42,8 +42,8 @@ func SourceNames() []string {
 
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+"([^"]+)"`)
 
-// Headers are all of our headers that a text includes, or that those include, in the
-// order of their names. An include of a file that is not ours is left to the compiler.
+// Headers returns the headers of this package that a text includes, directly or through others,
+// sorted by name. An include of any other file is left to the compiler.
 func Headers(text string) []File {
 	seen := map[string]bool{}
 	var found []File

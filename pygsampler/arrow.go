@@ -7,8 +7,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/arrow"
 )
 
-// ArrowExport is the address of an Arrow C pair over length ids at data, which
-// holds a reference to the memory at the given address.
+// ArrowExport returns the address of an Arrow C pair over length ids at data. The pair holds a
+// reference to the memory at the address mem.
 func ArrowExport(mem, data, length int64, bits int) (int64, error) {
 	if mem == 0 || length < 0 || bits != 32 && bits != 64 {
 		return 0, Errorf(KindValue, "array: expected a memory of ids of 32 or 64 bits, got length %d of %d bits", length, bits)

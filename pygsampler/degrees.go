@@ -9,16 +9,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Degrees counts the degrees of a graph on the host, some edges at a time. It does
-// not keep the graph open: after Graph.Close every method refuses. Any goroutine
-// may call it; calls wait for each other.
+// Degrees counts the degrees of a graph on the host, in steps of some edges. It does not keep the
+// graph open: after Graph.Close every method returns an error. Any goroutine may call it; calls are
+// serialized.
 type Degrees struct {
 	relation *Relation
 	mu       sync.Mutex
 	count    *csc.Degrees // nil once closed
 }
 
-// NewDegrees begins to count; parallel asks for parallel edges too.
+// NewDegrees starts to count; parallel counts parallel edges, too.
 func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one in the host's memory, got one on a device")
@@ -30,7 +30,7 @@ func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	return &Degrees{relation: g, count: count}, nil
 }
 
-// Advance counts about the given number of edges; see csc.Degrees.
+// Advance counts about edges more edges, like csc.Degrees.
 func (d *Degrees) Advance(edges int64) (row int64, err error) {
 	err = d.within(func() (err error) {
 		row, err = d.count.Advance(edges)
@@ -39,7 +39,7 @@ func (d *Degrees) Advance(edges int64) (row int64, err error) {
 	return row, err
 }
 
-// Profile is the result as JSON, when all edges are counted.
+// Profile returns the result as JSON once all edges are counted.
 func (d *Degrees) Profile() (text string, err error) {
 	err = d.within(func() error {
 		raw, err := json.Marshal(d.count.Profile())
@@ -49,7 +49,7 @@ func (d *Degrees) Profile() (text string, err error) {
 	return text, err
 }
 
-// Out is the address of a memory with the out-degree of each vertex, int64, of the edges that are
+// Out returns the address of a memory with the out-degree of each node, int64, over the edges
 // counted so far.
 func (d *Degrees) Out() (address int64, err error) {
 	err = d.within(func() error {
@@ -69,7 +69,7 @@ func (d *Degrees) Out() (address int64, err error) {
 	return address, err
 }
 
-// Close gives the memory back.
+// Close releases the memory.
 func (d *Degrees) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,17 +18,16 @@ import (
 
 // derivation is what makes a memory of a graph on the CPU.
 type derivation interface {
-	// Run makes it, with one reference; csc.ErrStopped after Halt.
+	// Run computes the result, with one reference; it returns csc.ErrStopped after Halt.
 	Run() (memory.Memory, error)
 	// Halt ends Run soon.
 	Halt()
-	// Progress is how much is done, and how much there is in all.
+	// Progress returns the completed and the total amount of work.
 	Progress() (done, total int64)
 }
 
-// DeriveJob makes a graph's arrays, or what its rows draw by, of another graph and maybe
-// an array over its edges. It is finished exactly once; until then it reads the graph's
-// memory and the array.
+// DeriveJob derives arrays or sampling tables from a graph and, for some kinds, from an array over
+// its edges. It ends exactly once; until then it reads the memory of the graph and of the array.
 type DeriveJob struct {
 	relation *Relation
 	build    derivation
@@ -77,11 +76,13 @@ var types = map[string]func(address, length int64) func(int64) int64{
 	},
 }
 
-// StartDerivation begins to derive something of a graph on the CPU. name and dtype are those of the array that it reads, and
-// list is the address of its numbers: of "tables" the address and length of weights and whether they are a mask, of
-// "times" the address and length of times and whether nodes have them, of "transpose" the address and length of the
-// types of edges, how many types, and whether edge ids are left out, of "pagerank" the address, number and bits of roots,
-// how many nodes each has at most, and alpha, epsilon and threshold as bits, of "negatives" the power as bits.
+// StartDerivation starts to derive data from a graph on the CPU. name and dtype belong to the array
+// that is read, and list is the address of the numbers: for "tables" the address and length of
+// weights and 1 if they are a mask, for "times" the address and length of times and 1 if they
+// belong to nodes, for "transpose" the address and length of the types of edges, the number of
+// types, and 1 to leave out edge ids, for "pagerank" the address, number and bits of roots, the
+// maximal number of nodes of each, and alpha, epsilon and threshold as bits, for "negatives" the
+// power as bits.
 func StartDerivation(g *Relation, kind, name, dtype string, list int64) (*DeriveJob, error) {
 	length := map[string]int64{"tables": 3, "times": 3, "transpose": 4, "pagerank": 7, "negatives": 1}[kind]
 	if length == 0 || list == 0 {
@@ -114,10 +115,10 @@ func startTables(g *Relation, name, dtype string, address, length int64, mask bo
 	return derive(g, &weights.Build{Relation: &g.csc, Name: name, Mask: mask, Value: read(address, length), Len: length})
 }
 
-// startTranspose begins to transpose a graph. Where dtype is not "", rows are split by the
-// types at an address, by edge id, which must stay until the job has ended: kinds of them, or
-// as many as there are where that is 0. name is the array's, for errors. bare is without
-// edge ids.
+// startTranspose starts to transpose a graph. If dtype is not empty, rows are split by the types at
+// an address, by edge id, which must stay valid until the job has ended: by kinds types, or by as
+// many as occur if kinds is 0. name is the name of the array, for errors. bare leaves out the edge
+// ids.
 func startTranspose(g *Relation, name, dtype string, address, length, kinds int64, bare bool) (*DeriveJob, error) {
 	t := &csc.Transposition{Relation: &g.csc, Name: name, Bare: bare}
 	if dtype != "" {
@@ -182,8 +183,8 @@ func (j *DeriveJob) run() {
 	}
 }
 
-// Poll waits up to timeout milliseconds, and says how far the job is: what is done
-// of all there is, or finished.
+// Poll waits up to timeout milliseconds and returns the progress of the job: the completed and the
+// total amount of work, or finished.
 func (j *DeriveJob) Poll(timeout int64) (done, total int64, finished bool) {
 	select {
 	case <-j.done:
@@ -202,7 +203,7 @@ func (j *DeriveJob) Poll(timeout int64) (done, total int64, finished bool) {
 	return done, total, finished
 }
 
-// Take waits for the end and gives the memory's address, with its reference.
+// Take waits for the end and returns the address of the memory, with its reference.
 func (j *DeriveJob) Take() (int64, error) {
 	<-j.done
 	if j.err != nil {
@@ -233,12 +234,12 @@ func endDeriving() {
 	}
 }
 
-// Ascends says whether the neighbours of each row of a graph on the CPU ascend.
+// Ascends reports whether the neighbors of each row of a graph on the CPU are in ascending order.
 func (g *Relation) Ascends() (ascends bool, err error) {
 	return g.asked(func() bool { return g.csc.Ascends() })
 }
 
-// HasRowsOf says whether a graph has the same rows as another, both on the CPU.
+// HasRowsOf reports whether two graphs on the CPU have the same rows.
 func (g *Relation) HasRowsOf(other *Relation) (same bool, err error) {
 	var inner error
 	same, err = g.asked(func() (same bool) {
@@ -264,7 +265,7 @@ func (g *Relation) asked(question func() bool) (answer bool, err error) {
 }
 
 // startTimes begins to put the rows of a graph into the order of time: times are at an address, one for
-// each edge id or each vertex, and must stay until the job has ended. name is theirs, for errors.
+// each edge id or each node, and must stay until the job has ended. name is theirs, for errors.
 func startTimes(g *Relation, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
@@ -281,9 +282,9 @@ func startTimes(g *Relation, name, dtype string, address, length int64, byVertex
 	return derive(g, s)
 }
 
-// startPageRank begins to find the vertices around each of some roots by personalised
-// PageRank, as pagerank.Scores says; of numbers the bits are given. The roots must stay
-// until the job has ended.
+// startPageRank starts to find the nodes around each root by personalized PageRank, as
+// pagerank.Scores does; floats are passed as bits. The roots must stay valid until the job has
+// ended.
 func startPageRank(g *Relation, roots, count int64, rootBits int, most, alpha, epsilon, threshold int64) (*DeriveJob, error) {
 	if rootBits != 32 && rootBits != 64 || count < 0 {
 		return nil, Errorf(KindType, "roots: expected at least 0 of 32 or 64 bits, got %d of %d", count, rootBits)
@@ -298,8 +299,8 @@ func startPageRank(g *Relation, roots, count int64, rootBits int, most, alpha, e
 	})
 }
 
-// startNegatives begins to make the table by which vertices are drawn in proportion to their number
-// of in-edges to a power, whose bits are given.
+// startNegatives starts to build the table for drawing nodes in proportion to a power of their
+// in-degree; the power is passed as bits.
 func startNegatives(g *Relation, power int64) (*DeriveJob, error) {
 	return derive(g, &negatives.Table{Relation: &g.csc, Power: math.Float64frombits(uint64(power))})
 }

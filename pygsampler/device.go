@@ -9,13 +9,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 )
 
-// DeviceCount is the number of CUDA devices, 0 without a driver.
+// DeviceCount returns the number of CUDA devices, 0 without a driver.
 func DeviceCount() (int64, error) {
 	n, err := gpu.DeviceCount()
 	return int64(n), err
 }
 
-// DeviceName is the name that the driver gives device i.
+// DeviceName returns the driver's name of device i.
 func DeviceName(i int64) (string, error) {
 	n, err := gpu.DeviceCount()
 	if err != nil {
@@ -27,7 +27,7 @@ func DeviceName(i int64) (string, error) {
 	return gpu.DeviceName(int(i))
 }
 
-// DriverVersion is the CUDA version of the driver (12090 is 12.9), 0 without one.
+// DriverVersion returns the CUDA version of the driver (12090 is 12.9), 0 without one.
 func DriverVersion() (int64, error) {
 	version, err := gpu.DriverVersion()
 	return int64(version), err
@@ -104,18 +104,18 @@ func loadKernel(c *gpu.Context, name string) kernelReport {
 	return r
 }
 
-// CompilerReport is what kernels are compiled with at run time, and where they are kept.
+// CompilerReport describes the compiler of kernels at run time and its cache.
 type CompilerReport = compiler.Report
 
-// CompilerSearch names the files that may be NVRTC, the best first. None is looked at
-// before something is to be compiled.
+// CompilerSearch sets the candidates for NVRTC, the best first. They are opened at the first
+// compilation.
 func CompilerSearch(files []string) { compiler.Default.Search(files) }
 
-// CompilerNotes are what users should know of what was compiled, each given once.
+// CompilerNotes returns remarks on compiled kernels for users, each only once.
 func CompilerNotes() []string { return compiler.Default.Notes() }
 
-// CompilerSlow are the waits for the compiler that were long, each given once.
+// CompilerSlow returns the long waits for the compiler, each only once.
 func CompilerSlow() []string { return compiler.Default.Slow() }
 
-// Compiler looks for NVRTC.
+// Compiler looks for NVRTC and describes it.
 func Compiler() CompilerReport { return compiler.Default.Report() }

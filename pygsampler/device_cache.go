@@ -24,10 +24,10 @@ const (
 	deviceCacheWords
 )
 
-// DeviceCachePut puts into the stream what brings rows of a table into a cache, or with 0 for
-// places writes those anew that are there: what cuda.Engine.CachePut says. At the address list
-// are 10 integers: where the ids are, how many, in how many bits; where the table is, its rows,
-// the bytes of one; where the cached rows are, the slots, the keys; how many places there are.
+// DeviceCachePut enqueues the copying of rows of a table into a cache; with places 0 it rewrites
+// the rows that are cached already, as cuda.Engine.CachePut does. The address list holds 10
+// integers: the address, number and bits of the ids; the address of the table, its rows, and the
+// bytes of a row; the addresses of the cached rows, the slots and the keys; the number of places.
 func DeviceCachePut(device, list, places, stream int64) error {
 	c, ids, source, err := deviceCache(list)
 	if err != nil {
@@ -43,9 +43,9 @@ func DeviceCachePut(device, list, places, stream int64) error {
 	return onDevice(e.CachePut(c, ids, gpu.Address(places), source, s))
 }
 
-// DeviceCacheAdmit puts into the stream what lets a cache have rows that a gather has just
-// written: what cuda.Engine.CacheAdmit says. The list is that of DeviceCachePut, with the
-// gather's rows as the table; now is its number, modulo 2^32.
+// DeviceCacheAdmit enqueues the admission of rows that a gather has just written to a cache, as
+// cuda.Engine.CacheAdmit does. The list is the one of DeviceCachePut, with the rows of the gather
+// as the table; now is the number of the gather, modulo 2^32.
 func DeviceCacheAdmit(device, list, stamps, bids, now, stream int64) error {
 	c, ids, source, err := deviceCache(list)
 	if err != nil {
@@ -64,8 +64,8 @@ func DeviceCacheAdmit(device, list, stamps, bids, now, stream int64) error {
 	return onDevice(e.CacheAdmit(c, ids, source, uint32(now), s))
 }
 
-// DeviceCountIDs puts into the stream what adds one to the count of each of the ids, of 32 bits at
-// counts for each of so many rows.
+// DeviceCountIDs enqueues the counting of ids: it adds one to the 32-bit count of each id at
+// counts, which has rows counts.
 func DeviceCountIDs(device, at, count, bits, counts, rows, stream int64) error {
 	ids, err := deviceIDs(at, count, bits)
 	if err != nil {
@@ -81,7 +81,8 @@ func DeviceCountIDs(device, at, count, bits, counts, rows, stream int64) error {
 	return onDevice(e.Tally(ids, gpu.Address(counts), uint64(rows), s))
 }
 
-// DeviceFill is DeviceAlloc of words of 32 bits, each of that value.
+// DeviceFill returns the address of a device memory of 32-bit words that all have the same value,
+// like DeviceAlloc.
 func DeviceFill(device, words, value, stream int64) (int64, error) {
 	if words < 0 || words > 1<<60 {
 		return 0, Errorf(KindValue, "words: expected at least 0, got %d", words)

@@ -12,10 +12,10 @@ import (
 // mostExpansions bounds what is expanded by one call.
 const mostExpansions = 1 << 10
 
-// DeviceExpand puts the edges of batches' blocks, one by one, into the stream: what
-// cuda.Expansion says. At the address list are 5 integers for each expansion: where the
-// words stand that describe the batch, on the host; where the batch is; where it is
-// written to; in how many bits; whether sources are, too.
+// DeviceExpand enqueues the expansion of blocks of batches into edge lists, as cuda.Expansion
+// describes. The address list holds 5 integers for each expansion: the address of the words that
+// describe the batch, on the host; the address of the batch; the address of the result; its bits; 1
+// to write sources, too.
 func DeviceExpand(device, count, list, stream int64) error {
 	if list == 0 || count < 1 || count > mostExpansions {
 		return Errorf(KindValue, "list: expected 1 to %d expansions at an address, got %d at %#x", mostExpansions, count, list)
@@ -69,9 +69,9 @@ func homogeneous(words []int64) (batch.Layout, error) {
 	return batch.Homogeneous(l.Hops), nil
 }
 
-// DeviceDestinations is the address of a memory with the destinations of the edges of
-// all blocks of a batch on a device, outermost first, in the width of its ids. It is
-// made after the work that is in the stream, and is complete.
+// DeviceDestinations returns the address of a memory with the destinations of the edges of all
+// blocks of a batch on a device, outermost first, in the width of its ids. It is computed after the
+// present work of the stream, and is complete.
 func DeviceDestinations(mem, stream int64) (int64, error) {
 	if mem == 0 {
 		return 0, Errorf(KindValue, "batch: expected a memory, got 0")

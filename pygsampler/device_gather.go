@@ -25,21 +25,21 @@ const (
 	deviceGatherWords
 )
 
-// Of a quantized table words follow those of all tables: five of its form, as Gather takes them, and where
-// there is room for its rows as they are stored. gatherQuantized is added to its gatherIDBits.
+// The words of quantized tables follow the words of all tables: five describe the format, as in
+// Gather, and one is the address of working memory for the stored rows. gatherQuantized is added to
+// the bits of the ids.
 const (
 	gatherQuantized = 1 << 8
 	quantizedWords  = formWords + 1
 )
 
-// DeviceGather puts copies of tables' rows into the stream: what cuda.Gather says, and of quantized ones
-// cuda.Dequantize after it. At the
-// address list are 11 integers for each table: where the ids are, how many, in how many bits;
-// where the table is, its rows, and the bytes of one; where the rows are that are cached, and
-// for each row of the table its place among them, or 0 and 0; where rows are written to; where
-// those from the cache are counted, or 0; where the place of an id outside of the table is
-// noted, or 0. To the bits of a quantized table's ids gatherQuantized is added. beside leaves room
-// for other work.
+// DeviceGather enqueues copies of rows of tables, as cuda.Gather describes, and for quantized
+// tables cuda.Dequantize after it. The address list holds 11 integers for each table: the address,
+// number and bits of the ids; the address of the table, its rows, and the bytes of a row; the
+// address of the cached rows, and the address of the cache slot of each row of the table, or 0 and
+// 0; the address of the result; the address of the count of rows from the cache, or 0; the address
+// for the position of an id outside of the table, or 0. gatherQuantized is added to the bits of the
+// ids of a quantized table. beside leaves room on the device for other work.
 func DeviceGather(device, count, list int64, beside bool, stream int64) error {
 	if list == 0 || count < 1 || count > mostGathers {
 		return Errorf(KindValue, "list: expected 1 to %d tables at an address, got %d at %#x", mostGathers, count, list)

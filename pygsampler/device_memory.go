@@ -33,8 +33,8 @@ func block(device, bytes, stream int64) (e *cuda.Engine, s gpu.Stream, m gpu.Mem
 	return e, s, m, err
 }
 
-// DeviceAlloc is the address of a memory of a device, with arbitrary content, for
-// work that is put into the stream from now on.
+// DeviceAlloc returns the address of a device memory, with arbitrary content, for work that is
+// enqueued from now on.
 func DeviceAlloc(device, bytes, stream int64) (int64, error) {
 	if bytes < 0 {
 		return 0, Errorf(KindValue, "bytes: expected at least 0, got %d", bytes)
@@ -51,8 +51,8 @@ func DeviceAlloc(device, bytes, stream int64) (int64, error) {
 	return owned.Address(), nil
 }
 
-// DeviceUpload copies host memory to a device, after the work that is in the stream,
-// and returns the memory when it is complete.
+// DeviceUpload copies host memory to a device, after the present work of the stream, and returns
+// the memory when it is complete.
 func DeviceUpload(device, address, bytes, stream int64) (int64, error) {
 	if err := checkBytes(address, bytes); err != nil {
 		return 0, err
@@ -76,8 +76,8 @@ func DeviceUpload(device, address, bytes, stream int64) (int64, error) {
 	return owned.Address(), nil
 }
 
-// DeviceDownload copies memory of a device to the host, after the work that is in
-// the stream, and returns the memory when it is complete.
+// DeviceDownload copies device memory to the host, after the present work of the stream, and
+// returns the memory when it is complete.
 func DeviceDownload(device, address, bytes, stream int64) (int64, error) {
 	if err := checkBytes(address, bytes); err != nil {
 		return 0, err
@@ -111,8 +111,8 @@ func DeviceDownload(device, address, bytes, stream int64) (int64, error) {
 	return m.Address(), nil
 }
 
-// DeviceRegister page-locks host memory for a device to read in place. The memory
-// that it returns has the address that the device sees, and its release ends that.
+// DeviceRegister page-locks host memory, so that a device can read it in place. The returned memory
+// has the address that the device uses, and its release unlocks the pages.
 func DeviceRegister(device, address, bytes int64) (int64, error) {
 	if err := checkBytes(address, bytes); err != nil {
 		return 0, err
@@ -132,8 +132,8 @@ func DeviceRegister(device, address, bytes int64) (int64, error) {
 	return m.Address(), nil
 }
 
-// DeviceOrder lets the work that is put into a stream from now on use the memory of
-// a device: it comes after what fills the memory, and the memory is freed after it.
+// DeviceOrder lets later work of a stream use a device memory: the work runs after the memory is
+// filled, and the memory is freed after the work.
 func DeviceOrder(mem, stream int64) error {
 	if mem == 0 {
 		return Errorf(KindValue, "array: expected a memory, got 0")
@@ -159,8 +159,7 @@ func DeviceOrder(mem, stream int64) error {
 	return nil
 }
 
-// DeviceAfter lets the work that is put into a stream from now on come after what is in another
-// one of the device now.
+// DeviceAfter orders later work of a stream after the present work of another stream of the device.
 func DeviceAfter(device, stream, other int64) error {
 	e, s, err := streamOf(device, stream)
 	if err != nil {
@@ -186,8 +185,8 @@ func after(c *gpu.Context, s gpu.Stream, other uintptr) (err error) {
 	return s.Wait(event)
 }
 
-// DeviceArrowExport is the address of an Arrow C pair over length ids at data in
-// memory of a device.
+// DeviceArrowExport returns the address of an Arrow C pair over length ids at data in device
+// memory.
 func DeviceArrowExport(mem, data, length int64, bits int) (int64, error) {
 	if mem == 0 || length < 0 || bits != 32 && bits != 64 {
 		return 0, Errorf(KindValue, "array: expected a memory of ids of 32 or 64 bits, got length %d of %d bits", length, bits)
@@ -199,7 +198,7 @@ func DeviceArrowExport(mem, data, length int64, bits int) (int64, error) {
 	return pair.Address(), nil
 }
 
-// DeviceStats is what we hold of a device.
+// DeviceStats returns the memory that this process holds on a device.
 func DeviceStats(device int64) (cuda.Stats, error) {
 	e, err := inUse(device)
 	if e == nil {
@@ -212,13 +211,13 @@ func DeviceStats(device int64) (cuda.Stats, error) {
 	return s, err
 }
 
-// DeviceTrim gives memory of a device back that no batch uses.
+// DeviceTrim returns unused memory to a device.
 func DeviceTrim(device int64) error {
 	e, err := inUse(device)
 	if e == nil {
 		return err
 	}
-	// What was released is the pool's once the streams that used it have come so far.
+	// Released memory returns to the pool once the streams that used it have passed its release.
 	return errors.Join(memory.SettleDevice(int(device)), e.Trim())
 }
 

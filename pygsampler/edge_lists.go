@@ -8,8 +8,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// EdgeLists is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
-// them; at ends are the types that each relation of a heterogeneous batch leads from and to.
+// EdgeLists returns the address of a memory with the joined hops of a batch on the CPU, as
+// edgelists.Joined describes. ends is the address of the source and target types of each relation
+// of a heterogeneous batch.
 func EdgeLists(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err
@@ -27,9 +28,9 @@ func joined(m memory.Memory, ends []int64) (memory.Memory, error) {
 	return edgelists.Joined(int64(uintptr(m.Data())), ends)
 }
 
-// InducedEdges is the address of a memory with the edges of a graph on the CPU among the
-// vertices of each tree, as induced.Edges has them; at the addresses are so many vertices,
-// and the tree of each. The caller's thread works, and those that are idle.
+// InducedEdges returns the address of a memory with the edges of a graph on the CPU between nodes
+// of the same tree, as induced.Edges describes. vertices and trees are the addresses of count nodes
+// and of the tree of each. The caller's thread and idle threads do the work.
 func InducedEdges(g *Relation, vertices, trees, count int64, vertexBits, treeBits int) (address int64, err error) {
 	if g.device != nil || g.csc.Kinds > 0 {
 		return 0, Errorf(KindValue, "graph: expected one on the CPU whose edges have no types, got another")

@@ -31,8 +31,8 @@ type edgesData struct {
 	Words  bool         `json:"words"` // it has names; EdgesState says which
 }
 
-// EdgesEnds is where the columns of sources and targets are among the names of a table's
-// columns, by JSON that has them beside src and dst.
+// EdgesEnds finds the positions of the source and target columns among the columns of a table.
+// about is JSON with the names of the columns and the arguments src and dst.
 func EdgesEnds(about string) (ends [2]int, err error) {
 	var table struct {
 		Path     string   `json:"path"`
@@ -46,8 +46,7 @@ func EdgesEnds(about string) (ends [2]int, err error) {
 	return ends, err
 }
 
-// EdgesJob is a file of edges on its way to become a graph. It is finished exactly
-// once, by a result or an error.
+// EdgesJob builds a graph from a file of edges. It ends exactly once, with a result or an error.
 type EdgesJob struct {
 	plan   edgesPlan
 	meter  edges.Meter
@@ -68,7 +67,7 @@ var reading struct {
 // reading the source again.
 const keepInFile = 256 << 20
 
-// StartEdges begins to read the file that the JSON names.
+// StartEdges starts to read the file that the JSON names.
 func StartEdges(plan string) (*EdgesJob, error) {
 	j := &EdgesJob{done: make(chan struct{}), words: map[string]*edges.Words{}}
 	if err := json.Unmarshal([]byte(plan), &j.plan); err != nil {
@@ -147,13 +146,13 @@ func (j *EdgesJob) run(numbering edges.Numbering) {
 	_, j.err = edges.Build(source, plan, target, &j.meter)
 }
 
-// EdgesState is how far a job is.
+// EdgesState is the progress of a job.
 type EdgesState struct {
 	Done     int64       `json:"done"`
 	Total    int64       `json:"total"`
 	Finished bool        `json:"finished"`
 	Shape    edges.Shape `json:"shape"` // zero until it is known
-	// The names that the columns of names have, by the arrays, once the job is finished.
+	// Words holds the distinct names in each column of names, by the array, once the job has ended.
 	Words map[string][]string `json:"words"`
 }
 
@@ -182,8 +181,8 @@ func (j *EdgesJob) Poll(timeout int64) (EdgesState, error) {
 	return s, j.err
 }
 
-// Take is the memory of the graph, whose reference is then the caller's, or 0 where
-// the graph is in a file. It waits for the job's end and may be called once.
+// Take returns the memory of the graph, whose reference the caller then owns, or 0 if the graph is
+// in a file. It waits for the end of the job and may be called once.
 func (j *EdgesJob) Take() (address int64, err error) {
 	<-j.done
 	if j.err != nil || len(j.plan.Target) > 0 {
@@ -192,9 +191,8 @@ func (j *EdgesJob) Take() (address int64, err error) {
 	return j.memory.Block.Address(), nil
 }
 
-// Cancel ends the job and returns when it has let go of its files; a result that
-// was ready is dropped, except that a file which has its name keeps it. After Take
-// it must not be called.
+// Cancel ends the job and returns when it has closed its files. A result that was ready is dropped,
+// except a file that already has its name. It must not be called after Take.
 func (j *EdgesJob) Cancel() {
 	j.stop()
 	if j.err == nil && len(j.plan.Target) == 0 {

@@ -10,8 +10,9 @@ import (
 // ownVariables is how the names of the project's variables begin.
 const ownVariables = "PYGSAMPLER_"
 
-// SetEnvironment has Go know of variables what Python does, which may have changed them since the process
-// began: those that are given, and of the project's own no others.
+// SetEnvironment copies environment variables from Python to Go, since Python may have changed them
+// after the process was started: it sets the given variables and unsets all other variables of this
+// project.
 func SetEnvironment(given map[string]string) error {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
@@ -32,8 +33,9 @@ func SetEnvironment(given map[string]string) error {
 	return nil
 }
 
-// SetEnds says how each kind of handle ends when the Python object that has it goes.
+// SetEnds sets the closing function of each kind of handle, which is called when the owning Python
+// object is destroyed.
 func SetEnds(functions []func(handle int64)) { finalizer.Set(functions) }
 
-// Destructors is how many destructors of Python objects are running.
+// Destructors returns the number of running destructors of Python objects.
 func Destructors() int64 { return finalizer.Running() }

@@ -14,7 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Kind is the Python exception that an error becomes.
+// Kind is the name of the Python exception that an error becomes.
 type Kind string
 
 // The kinds that Python knows.
@@ -31,7 +31,7 @@ const (
 	KindOther     Kind = "Error"
 )
 
-// Error is an error with the kind of exception it becomes.
+// Error is an error with the name of its Python exception.
 type Error struct {
 	Kind Kind
 	Text string
@@ -39,12 +39,12 @@ type Error struct {
 
 func (e *Error) Error() string { return "pygsampler: " + e.Text }
 
-// Errorf makes an Error.
+// Errorf returns an Error with a formatted text.
 func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{kind, fmt.Sprintf(format, args...)}
 }
 
-// KindOf sorts any error of this module into a kind and its text for Python.
+// KindOf maps an error of this module to a kind and its text for Python.
 func KindOf(err error) (Kind, string) {
 	var own *Error
 	var value *csc.ValueError

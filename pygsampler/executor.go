@@ -122,8 +122,8 @@ func (e *executor) setThreads(n int) int {
 	return before
 }
 
-// crew lends the executor's threads to one job, at most limit beside its own; it
-// is the cpu.Crew of that job.
+// crew offers the executor's threads to one job, at most limit in addition to the job's own thread;
+// it implements cpu.Crew for the job.
 type crew struct{ limit int }
 
 // crewOf is the crew of a job that may have so many threads, its own among them; 0: as
@@ -135,7 +135,7 @@ func crewOf(threads int64) crew {
 	return crew{int(min(threads, math.MaxInt)) - 1}
 }
 
-// Borrow gets up to n workers, maybe none, without waiting.
+// Borrow returns up to n workers, possibly none, without waiting.
 func (c crew) Borrow(n int) int {
 	if n = min(n, c.limit); n <= 0 {
 		return 0
@@ -143,21 +143,21 @@ func (c crew) Borrow(n int) int {
 	return engine.borrow(n)
 }
 
-// Limit is how many workers it lends at most.
+// Limit returns the maximal number of workers that the crew offers.
 func (c crew) Limit() int {
 	engine.mu.Lock()
 	defer engine.mu.Unlock()
 	return min(c.limit, engine.threads-1)
 }
 
-// Return gives n borrowed workers back.
+// Return returns n borrowed workers.
 func (c crew) Return(n int) {
 	if n > 0 {
 		engine.give(n)
 	}
 }
 
-// SetThreads bounds how many threads sample at once and returns the bound before.
+// SetThreads bounds the number of threads that sample at once and returns the previous bound.
 // Samples do not depend on it.
 func SetThreads(n int64) (int64, error) {
 	if n < 1 || n > 4096 {
@@ -166,7 +166,7 @@ func SetThreads(n int64) (int64, error) {
 	return int64(engine.setThreads(int(n))), nil
 }
 
-// Threads is the bound that SetThreads sets.
+// Threads returns the bound that SetThreads sets.
 func Threads() int64 {
 	engine.mu.Lock()
 	defer engine.mu.Unlock()

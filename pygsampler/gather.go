@@ -30,13 +30,14 @@ func formAt(w []int64) quantized.Form {
 // promptBytes is the size up to which Gather works on the caller's thread.
 const promptBytes = 1 << 22
 
-// Gather queues the copying of rows of several tables into one memory of size bytes. list
-// is the address of count parts of 12 words each: address of the ids, how many, their bits,
-// the table's address, its rows, the bytes of a row, and where in the memory its rows begin;
-// with size -1 at which address, and the memory is empty. The last 5 are of a quantized table:
-// kind, what its values are read as, 1 where its scales are those of columns plus 2 where it is of a file, how
-// many columns, and the address of the scales. All of it must stay until the job
-// is finished, but the list. With prompt the caller waits at once: few bytes are there when it returns.
+// Gather starts to copy rows of several tables into one memory of size bytes. list is the address
+// of count parts of 12 words each: the address, number and bits of the ids; the address of the
+// table, its rows, and the bytes of a row; and the offset of its rows in the memory, or, with size
+// -1 and an empty memory, their address. The last 5 words describe a quantized table: the kind, the
+// type that its values are read as, 1 for scales of columns plus 2 for a table in a file, the
+// number of columns, and the address of the scales. All of this except the list must stay valid
+// until the job has ended. With prompt the call waits if there are few bytes, so that they are
+// complete when it returns.
 func Gather(list, count, size, threads int64, prompt bool) (*HostJob, error) {
 	t, err := newGathering(list, count, size, threads)
 	if err != nil {
@@ -133,11 +134,12 @@ func (t *gathering) over() {
 	}
 }
 
-// Quantize stores rows of floats in fewer bits, as quantized.Store says, with as many threads as idle.
-// At the address list are 11 words: the address of the floats, their bits, whether those of 16 bits are
-// bfloat16, and how many rows; the five of a quantized table; where the stored rows are to be, or 0, and how many
-// bytes each takes. It returns the place of the first value that cannot be stored, or -1. With no rows and no place for them
-// it makes scales of columns of the greatest sizes that it has found.
+// Quantize stores rows of floats in fewer bits, as quantized.Store does, with all idle threads. The
+// address list holds 11 words: the address of the floats, their bits, 1 if 16-bit floats are
+// bfloat16, and the number of rows; the five words of a quantized table; the address of the stored
+// rows, or 0, and the bytes of each. It returns the position of the first value that cannot be
+// stored, or -1. Without rows and without an address for them, it computes scales of columns from
+// the greatest absolute values found.
 func Quantize(list int64) (int64, error) {
 	w := memory.View[int64](list, 6+formWords)
 	form := formAt(w[4:])

@@ -15,16 +15,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// Graph is relations, all of them on the CPU or all on one device, and the schema of a heterogeneous one. A
-// homogeneous graph is closed with its relation. A heterogeneous one holds none of its relations: a job enters those
-// that it reads, and they are closed by their owner.
+// Graph is a set of relations, all on the CPU or all on one device, and the schema of a
+// heterogeneous graph. A homogeneous graph is closed with its relation. A heterogeneous graph holds
+// none of its relations: a job enters the relations that it reads, and their owner closes them.
 type Graph struct {
 	csc       csc.Graph // on the CPU wherever the relations are
 	relations []*Relation
 	device    *deviceGraph // all of them; nil: they are on the CPU
 }
 
-// Homogeneous is the graph of one relation.
+// Homogeneous returns the graph of one relation.
 func Homogeneous(r *Relation) *Graph {
 	return &Graph{csc: csc.Graph{Relations: []*csc.Relation{&r.csc}}, relations: []*Relation{r}, device: r.device}
 }
@@ -43,7 +43,8 @@ type schemaDocument struct {
 	} `json:"relations"`
 }
 
-// NewGraph makes a heterogeneous graph of a document and of a relation for each of its edge types.
+// NewGraph returns the heterogeneous graph of a document and of a relation for each of its edge
+// types.
 func NewGraph(document string, relations []*Relation) (made *Graph, err error) {
 	var d schemaDocument
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
@@ -61,7 +62,7 @@ func NewGraph(document string, relations []*Relation) (made *Graph, err error) {
 		}
 		g.csc.NodeTypes = append(g.csc.NodeTypes, csc.NodeType{Name: name, Nodes: d.Nodes[i], Salt: salt})
 	}
-	// Of relations on a device too it is the arrays on the CPU that are looked at.
+	// The arrays on the CPU are checked even if the relations are on a device.
 	on := make([]*Relation, len(relations))
 	for i, e := range d.Relations {
 		salt, err := strconv.ParseUint(e.Salt, 10, 64)
@@ -106,7 +107,7 @@ func (g *Graph) bring() error {
 	return nil
 }
 
-// Relation is the relation of a homogeneous graph.
+// Relation returns the relation of a homogeneous graph.
 func (g *Graph) Relation() (*Relation, error) {
 	if g.csc.Schema != nil {
 		return nil, Errorf(KindValue, "graph: expected a homogeneous one, got a heterogeneous one")
@@ -114,14 +115,15 @@ func (g *Graph) Relation() (*Relation, error) {
 	return g.relations[0], nil
 }
 
-// Close waits for the jobs that read a homogeneous graph; the relations of a heterogeneous one are closed by themselves.
+// Close waits for the jobs that read a homogeneous graph; the relations of a heterogeneous graph
+// are closed separately.
 func (g *Graph) Close() {
 	if g.csc.Schema == nil {
 		g.relations[0].Close()
 	}
 }
 
-// Drop is Close for a graph whose jobs nobody waits for any more: they are cancelled.
+// Drop closes a graph whose jobs have no waiter any more: the jobs are cancelled.
 func (g *Graph) Drop() {
 	if g.csc.Schema == nil {
 		g.relations[0].Drop()
@@ -144,8 +146,8 @@ func leaveAll(relations []*Relation) {
 	}
 }
 
-// Join is the memory of the homogeneous graph of a heterogeneous one; ids is the address of where those of each
-// relation's edges begin, and of where they end.
+// Join returns the memory of the homogeneous graph of a heterogeneous graph. ids is the address of
+// the bounds of the edge ids of each relation: first the starts, then the ends.
 func (g *Graph) Join(ids int64) (int64, error) {
 	if g.csc.Schema == nil || g.device != nil {
 		return 0, Errorf(KindValue, "graph: expected a heterogeneous one on the CPU, got another")
@@ -259,9 +261,9 @@ func (g *Graph) ends() (ends []int64) {
 	return ends
 }
 
-// WalksByType has the ids of walks along a metapath of so many steps count within their types. nodes
-// and edges are the addresses of where the ids of each step's type begin, roots is how many nodes the
-// first has.
+// WalksByType renumbers the ids of walks along a metapath of steps steps so that they count within
+// their types. nodes and edges are the addresses of the first id of the type of each step; roots is
+// the number of nodes of the first type.
 func WalksByType(walks, nodes, edges, steps, roots int64) error {
 	if steps < 0 || steps > walk.MaxLength {
 		return Errorf(KindValue, "length: expected 0 to %d steps, got %d", walk.MaxLength, steps)

@@ -17,7 +17,7 @@ type dataArray struct {
 }
 
 // readData borrows the arrays of a text, which must stay as long as the graph: a JSON object
-// {"edges": {name: {"dtype": ..., "address": ..., "length": ...}}, "vertices": {...}}. Floats of 16
+// {"edges": {name: {"dtype": ..., "address": ..., "length": ...}}, "nodes": {...}}. Floats of 16
 // bits and unsigned integers are copied.
 func (g *Relation) readData(text string) error {
 	var data struct{ Edges, Vertices map[string]dataArray }
@@ -33,7 +33,7 @@ func (g *Relation) readData(text string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.csc.VertexData)) {
 		if length := g.csc.VertexData[name].Len(); length != g.csc.NumNodes && (g.csc.NumNodes == 0 || length%g.csc.NumNodes != 0) {
-			return Errorf(KindValue, "ndata[%q]: expected a value or a row for each of %d vertices, got %d", name, g.csc.NumNodes, length)
+			return Errorf(KindValue, "ndata[%q]: expected a value or a row for each of %d nodes, got %d", name, g.csc.NumNodes, length)
 		}
 	}
 	return g.csc.CheckEdgeData()

@@ -58,10 +58,9 @@ func openDevice(device int64) (*cuda.Engine, error) {
 	return e, nil
 }
 
-// NewDeviceRelation borrows the arrays of a CSC that a device reads: its own memory, or
-// the host's page-locked. Unless they are trusted a kernel validates them, once all
-// work of the device has been done. host, if there is one, is the same graph; of its named arrays
-// the device has copies.
+// NewDeviceRelation borrows the arrays of a CSC that a device reads: its own memory, or page-locked
+// memory of the host. Unless they are trusted, a kernel validates them after all work of the
+// device. host, if not nil, is the same graph on the CPU; the device copies its named arrays.
 func NewDeviceRelation(device int64, c CSC, trusted bool, host *Relation) (*Relation, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -128,8 +127,8 @@ func NewDeviceRelation(device int64, c CSC, trusted bool, host *Relation) (*Rela
 	return g, nil
 }
 
-// WriteEdges writes values, 64-bit floats, of edges whose ids are at an address into the copy that a device has of a named
-// array of such floats: those that the host's array has there by now. No batch of the relation may be on its way.
+// WriteEdges copies values of edges, 64-bit floats, from a named array on the host to the device's
+// copy of the array; ids is the address of the edge ids. No batch of the relation may be running.
 func (g *Relation) WriteEdges(name string, ids, values, count int64) error {
 	if err := g.enter(); err != nil {
 		return err
@@ -172,7 +171,7 @@ func readable(name string, address int64, device int) error {
 	return nil
 }
 
-// positions is where the edges of the given ids stand in the CSC.
+// positions returns the positions of edges in the CSC by their ids.
 func (d *deviceGraph) positions(ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -186,7 +185,7 @@ func (d *deviceGraph) positions(ids []int64) ([]int64, error) {
 	}
 	if d.graph.EdgeIDs != 0 {
 		return nil, Errorf(KindValue, "exclude: expected a graph without edge_ids, or one that came from the CPU, "+
-			"where their positions are looked up; got one made of arrays of cuda:%d", d.index)
+			"where their positions are looked up; got one of arrays of cuda:%d", d.index)
 	}
 	for i, id := range ids {
 		if id < 0 || id >= d.graph.Edges {
@@ -198,7 +197,7 @@ func (d *deviceGraph) positions(ids []int64) ([]int64, error) {
 	return slices.Compact(ids), nil
 }
 
-// streamOf is a device's engine, and a stream there that others made.
+// streamOf returns the engine of a device and a wrapped stream of a caller.
 func streamOf(device, stream int64) (*cuda.Engine, gpu.Stream, error) {
 	e, err := openDevice(device)
 	if err != nil {

@@ -22,8 +22,8 @@ type fileSection struct {
 	Checksum uint32  `json:"checksum"`
 }
 
-// GraphFileHeader describes the graph file behind a descriptor, which stays the
-// caller's, as JSON; path is for errors. Header and sizes have been checked.
+// GraphFileHeader describes, as JSON, the graph file of a descriptor, which the caller closes; path
+// is for errors. The header and the sizes are checked.
 func GraphFileHeader(fd int64, path string) (string, error) {
 	own, err := syscall.Dup(int(fd))
 	if err != nil {
@@ -54,9 +54,9 @@ func GraphFileChecksum(before, address, n int64) (sum int64, err error) {
 	return int64(graphfile.Checksum(uint32(before), memory.View[byte](address, n))), nil
 }
 
-// NewMappedRelation borrows the arrays of a graph file. Whoever wrote the file has
-// validated them, so that only their ends are looked at; the CPU engine's reads are
-// checked against their bounds whatever they hold.
+// NewMappedRelation borrows the arrays of a graph file. The writer of the file has validated them,
+// so that only their ends are checked; reads of the CPU engine are checked against the bounds in
+// any case.
 func NewMappedRelation(c CSC) (g *Relation, err error) {
 	defer graphfile.RecoverFault(&err, "graph file")
 	defer graphfile.FaultsPanic()()
@@ -69,7 +69,7 @@ func NewMappedRelation(c CSC) (g *Relation, err error) {
 	return g, csc.CheckEnds(g.csc.Indptr.At(0), g.csc.Indptr.At(g.csc.Rows()), g.csc.Rows(), g.csc.NumEdges())
 }
 
-// GraphFileWriter is a graph file in the making.
+// GraphFileWriter writes a graph file.
 type GraphFileWriter struct {
 	file      *graphfile.Writer
 	sections  []graphfile.Section
@@ -87,7 +87,7 @@ type graphFilePlan struct {
 	Sections []fileSection `json:"sections"`
 }
 
-// NewGraphFileWriter takes the room for the file that the JSON text describes.
+// NewGraphFileWriter reserves the space of the file that the JSON text describes.
 func NewGraphFileWriter(plan string) (*GraphFileWriter, error) {
 	var p graphFilePlan
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {
@@ -105,7 +105,7 @@ func NewGraphFileWriter(plan string) (*GraphFileWriter, error) {
 	return &GraphFileWriter{file: file, sections: sections}, nil
 }
 
-// Write puts n bytes from an address into a section, at a distance from its start.
+// Write writes n bytes from an address to a section, at an offset from its start.
 func (w *GraphFileWriter) Write(section, at, address, n int64) (err error) {
 	defer graphfile.RecoverFault(&err, "graph file")
 	defer graphfile.FaultsPanic()()
@@ -115,7 +115,7 @@ func (w *GraphFileWriter) Write(section, at, address, n int64) (err error) {
 	return w.file.Write(w.sections[section].Name, at, memory.View[byte](address, n))
 }
 
-// Commit begins to complete the file; Wait says when it has its name.
+// Commit starts to complete the file; Wait reports when it has its name.
 func (w *GraphFileWriter) Commit() {
 	w.once.Do(func() {
 		w.committed = make(chan struct{})
@@ -131,7 +131,7 @@ func (w *GraphFileWriter) Commit() {
 	})
 }
 
-// Wait waits up to timeout milliseconds for Commit; done is false when it goes on.
+// Wait waits up to timeout milliseconds for Commit; done is false while it runs.
 func (w *GraphFileWriter) Wait(timeout int64) (done bool, err error) {
 	w.Commit()
 	timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
@@ -144,5 +144,5 @@ func (w *GraphFileWriter) Wait(timeout int64) (done bool, err error) {
 	}
 }
 
-// Abort removes the temporary file, unless the file has got its name.
+// Abort removes the temporary file, unless the file already has its name.
 func (w *GraphFileWriter) Abort() { w.file.Abort() }

@@ -19,8 +19,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// HostJob is a job on the CPU: a batch, or rows of arrays. It is finished exactly once, by
-// a result or an error; until then it reads memory of Python's.
+// HostJob is a job on the CPU: a batch, or rows of arrays. It ends exactly once, with a result or
+// an error; until then it reads Python's memory.
 type HostJob struct {
 	task   jobTask
 	stop   atomic.Bool
@@ -70,7 +70,7 @@ func promptly(j *HostJob, work *plan.Work, small bool) *HostJob {
 	return j
 }
 
-// newJob is a job that Shutdown knows, and that nobody has given to the executor yet.
+// newJob returns a job that Shutdown knows, and that is not in the executor yet.
 func newJob(t jobTask) *HostJob {
 	j := &HostJob{task: t, done: make(chan struct{})}
 	running.Lock()
@@ -115,7 +115,7 @@ func (j *HostJob) finish() {
 	close(j.done)
 }
 
-// Wait is as Job says.
+// Wait implements Job.
 func (j *HostJob) Wait(timeout int64) (address int64, finished bool, err error) {
 	if !j.await(timeout) {
 		return 0, false, nil
@@ -126,7 +126,7 @@ func (j *HostJob) Wait(timeout int64) (address int64, finished bool, err error) 
 	return j.memory.Address(), true, nil
 }
 
-// Span is as Job says.
+// Span implements Job.
 func (j *HostJob) Span(timeout, address int64) (finished bool, err error) {
 	if !j.await(timeout) {
 		return false, nil
@@ -185,8 +185,8 @@ func (j *HostJob) await(timeout int64) bool {
 	}
 }
 
-// Cancel ends the job and returns once it no longer touches memory of Python's;
-// a result that was ready is dropped.
+// Cancel ends the job and returns once it no longer accesses Python's memory; a result that was
+// ready is dropped.
 func (j *HostJob) Cancel() {
 	j.end()
 	<-j.done
@@ -204,7 +204,7 @@ func (j *HostJob) end() {
 	}
 }
 
-// Drop closes a relation whose jobs nobody waits for any more: they are cancelled.
+// Drop closes a relation whose jobs have no waiter any more: the jobs are cancelled.
 func (g *Relation) Drop() {
 	running.Lock()
 	jobs := make([]*HostJob, 0, 1)
@@ -238,22 +238,22 @@ func Shutdown() {
 	}
 }
 
-// MemoryStats is the bytes that batches and the pool hold, and the jobs on their way.
+// MemoryStats holds the bytes of batches and of the pool, and the number of running jobs.
 type MemoryStats struct {
 	memory.Counts
 	Jobs int `json:"jobs"`
 }
 
-// Stats reads the counters.
+// Stats returns the counters.
 func Stats() MemoryStats {
 	running.Lock()
 	defer running.Unlock()
 	return MemoryStats{memory.Count(), len(running.jobs) + countFlying()}
 }
 
-// NewMemory is the address of a memory of size bytes from the pool, whose pages are there
-// already where it has one: of what is as large as a batch's features, the system takes
-// several times as long to make new ones as it takes to write them.
+// NewMemory returns the address of a memory of size bytes from the pool, whose pages are resident
+// already if the pool has one: for a memory as large as a batch's features, the system takes
+// several times as long to provide new pages as it takes to write them.
 func NewMemory(size int64) (int64, error) {
 	if size < 0 {
 		return 0, Errorf(KindValue, "size: expected an integer >= 0, got %d", size)
@@ -266,7 +266,7 @@ func NewMemory(size int64) (int64, error) {
 	return m.Address(), nil
 }
 
-// Trim gives pooled and scratch memory that no batch uses back to the system.
+// Trim returns pooled memory and working memory that no batch uses to the system.
 func Trim() {
 	cpu.Trim()
 	run.Trim()

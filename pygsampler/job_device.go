@@ -36,9 +36,9 @@ func (r *Request) each(calls, count int64) ([]Request, error) {
 	return list, nil
 }
 
-// DeviceJob is one batch on its way on a device. It ends once, by a result or an
-// error; until then the device reads the graph, and the seeds if they are there.
-// Nobody waits for it but its callers: it ends when one of them looks.
+// DeviceJob is one running batch on a device. It ends once, with a result or an error; until then
+// the device reads the graph, and the seeds if they are on the device. No thread waits for it: it
+// ends when a caller polls it.
 type DeviceJob struct {
 	relations []*Relation // each as often as it was entered
 	device    int
@@ -61,9 +61,9 @@ var flying struct {
 	jobs map[*DeviceJob]struct{}
 }
 
-// DeviceCapacity is how many bytes of a caller's memory would do for a batch of so many
-// seeds: what batches like it have needed and some more, or a guess. The header of a
-// batch in a caller's memory says it of the next one (batch.WordCapacity).
+// DeviceCapacity returns a sufficient number of bytes of a caller's memory for a batch of seeds
+// seeds: the size of similar batches plus a margin, or an estimate. The header of a batch in a
+// caller's memory recommends the capacity of the next one (batch.WordCapacity).
 func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
 	if g.device != nil && seeds < 0 {
 		return 0, Errorf(KindValue, "seeds: expected a length >= 0, got %d", seeds)
@@ -79,8 +79,8 @@ func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
 	return int64(g.device.graph.Capacity(c.Plan, seeds)), nil
 }
 
-// DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many: by the memory that is free,
-// and by a budget in bytes, which 0 leaves out.
+// DeviceConcurrency returns the number of batches of seeds seeds that may run at the same time, at
+// most most: bounded by the free memory and by budget bytes, unless that is 0.
 func DeviceConcurrency(g *Graph, p *Sampler, seeds, most, budget int64) (int64, error) {
 	if seeds < 0 || most < 1 || budget < 0 {
 		return 0, Errorf(KindValue, "seeds, most, budget: expected a length >= 0, a number >= 1 and bytes >= 0, got %d, %d and %d", seeds, most, budget)
@@ -366,7 +366,7 @@ func (j *DeviceJob) end(b cuda.Batch, err error) {
 	}
 }
 
-// Wait is as Job says.
+// Wait implements Job.
 func (j *DeviceJob) Wait(timeout int64) (address int64, finished bool, err error) {
 	wait := time.Duration(-1)
 	if timeout >= 0 {
@@ -384,13 +384,13 @@ func (j *DeviceJob) Wait(timeout int64) (address int64, finished bool, err error
 	return j.memory.Address(), true, nil
 }
 
-// Span is an error: nobody knows when a device worked on a batch.
+// Span returns an error, since the times of a batch on a device are unknown.
 func (j *DeviceJob) Span(int64, int64) (finished bool, err error) {
 	return false, Errorf(KindValue, "job: expected one on the CPU, got one on cuda:%d", j.device)
 }
 
-// Cancel ends the job and returns once the device no longer works on it; a result
-// that was ready is dropped.
+// Cancel ends the job and returns once the device no longer works on it; a result that was ready is
+// dropped.
 func (j *DeviceJob) Cancel() {
 	j.cancel()
 	j.settle(-1)
@@ -405,7 +405,7 @@ func (j *DeviceJob) cancel() {
 	j.cancelled = true
 }
 
-// endFlying cancels all jobs on devices; their owners are told when they wait.
+// endFlying cancels all jobs on devices; their owners get the error when they wait.
 func endFlying() {
 	flying.Lock()
 	jobs := make([]*DeviceJob, 0, len(flying.jobs))

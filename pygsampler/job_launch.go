@@ -7,12 +7,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// DeviceLaunch is several jobs on a device that were submitted together and whose
-// results are taken together.
+// DeviceLaunch is a group of jobs on a device that were submitted together and whose results are
+// read together.
 type DeviceLaunch struct{ jobs []*DeviceJob }
 
-// SubmitMany begins several batches, as one launch where the engine can: each is r with the 8 words that it has at
-// the address calls.
+// SubmitMany starts several batches, as one launch if the engine can: each is r with 8 words
+// replaced by those at the address calls.
 func SubmitMany(g *Graph, p *Sampler, r Request, calls, count int64) (*DeviceLaunch, error) {
 	if _, err := g.Relation(); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func SubmitMany(g *Graph, p *Sampler, r Request, calls, count int64) (*DeviceLau
 	return &DeviceLaunch{jobs}, nil
 }
 
-// Wait waits up to timeout milliseconds, for ever if negative, until all jobs have
-// ended. failed is the place of the first with an error, or their number.
+// Wait waits up to timeout milliseconds, without limit if negative, until all jobs have ended.
+// failed is the index of the first job with an error, or their number.
 func (l *DeviceLaunch) Wait(timeout int64) (failed int, finished bool) {
 	begin := time.Now()
 	limit := time.Duration(min(timeout, 1<<40)) * time.Millisecond
@@ -49,8 +49,8 @@ func (l *DeviceLaunch) Wait(timeout int64) (failed int, finished bool) {
 	return failed, true
 }
 
-// Take writes the addresses of all memories, with their references, to the address of
-// as many integers. All jobs have ended without an error.
+// Take writes the addresses of all memories, with their references, to an address of as many
+// integers. All jobs must have ended without an error.
 func (l *DeviceLaunch) Take(addresses int64) {
 	out := memory.View[int64](addresses, int64(len(l.jobs)))
 	for i, j := range l.jobs {
@@ -58,10 +58,10 @@ func (l *DeviceLaunch) Take(addresses int64) {
 	}
 }
 
-// TakeWords writes what describes each batch, count words, to the address words, and
-// releases the batches' memories, which are another owner's. A batch that did not fit
-// has the bytes that would do as its capacity, and no signature; one that failed has
-// zeros. All jobs have ended.
+// TakeWords writes the words that describe each batch, count words, to the address words, and
+// releases the batches' memories, which belong to another owner. A batch that did not fit has the
+// sufficient number of bytes as its capacity, and no signature; a failed batch has zeros. All jobs
+// must have ended.
 func (l *DeviceLaunch) TakeWords(count, words int64) {
 	out := memory.View[int64](words, count*int64(len(l.jobs)))
 	for i, j := range l.jobs {
@@ -77,7 +77,7 @@ func (l *DeviceLaunch) TakeWords(count, words int64) {
 	}
 }
 
-// Err is the error of the job at a place, nil where there is none. All jobs have ended.
+// Err returns the error of the job with an index, or nil. All jobs must have ended.
 func (l *DeviceLaunch) Err(place int) error {
 	if place < 0 || place >= len(l.jobs) {
 		return nil
@@ -85,7 +85,7 @@ func (l *DeviceLaunch) Err(place int) error {
 	return l.jobs[place].err
 }
 
-// Cancel ends all jobs, and drops what they have made.
+// Cancel ends all jobs and drops their results.
 func (l *DeviceLaunch) Cancel() {
 	for _, j := range l.jobs {
 		j.cancel()
@@ -95,8 +95,8 @@ func (l *DeviceLaunch) Cancel() {
 	}
 }
 
-// TakeWords copies the words that describe a batch, so many, to an address, and releases
-// the batch's memory, which is another owner's.
+// TakeWords copies count words that describe a batch to an address, and releases the batch's
+// memory, which belongs to another owner.
 func TakeWords(mem, count, words int64) {
 	takeWords(memory.FromAddress(mem), memory.View[int64](words, count))
 }

@@ -21,11 +21,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// A graph may be in parts of contiguous vertices, each in a process of its own. A batch of it is a job like any
-// other, of a graph without rows, which asks for those of a hop (Asked), is answered (Answer) by what SubmitRows has
-// made where each part lies, and numbers them. Who carries questions and answers is Python's affair.
+// A graph may be partitioned into ranges of contiguous nodes, each in its own process. A batch of
+// it is a job like any other, of a graph without rows, which requests the rows of a hop (Asked),
+// gets the answers (Answer) that SubmitRows has computed in the processes of the partitions, and
+// numbers them. Python transports questions and answers.
 
-// AskWords is how many words of a question say what it asks; behind them stand the starts of the parts.
+// AskWords is the number of words of a question that describe it; the starts of the partitions
+// follow them.
 const AskWords = 5
 
 // asking is how a job asks for rows, and is answered.
@@ -167,7 +169,7 @@ func hopwise(p *Sampler) (interface {
 	case *wholerows.Plan:
 		return plan, nil
 	}
-	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks or a program for a graph in parts, got one of another family")
+	return nil, Errorf(KindValue, "sampler: expected one of neighbors, walks or a program for a partitioned graph, got one of another family")
 }
 
 // ask hands a question out and waits for its answer.
@@ -194,16 +196,17 @@ func (t *asking) ask(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 func (j *HostJob) parts() (*asking, error) {
 	t, is := j.task.(interface{ asked() *asking })
 	if !is {
-		return nil, Errorf(KindValue, "job: expected one of a graph in parts, got another")
+		return nil, Errorf(KindValue, "job: expected one of a partitioned graph, got another")
 	}
 	return t.asked(), nil
 }
 
-// Asked waits up to timeout milliseconds, for ever if negative, for the next question of a job, which is written to
-// an address with room for AskWords words and one for each bound: the hop, the width of ids, and the addresses of the vertices
-// (ids), of their trees (ids) and of the bounds of these (int64), 0 where they have none; then where the vertices of
-// each part begin, and how many there are. It says 1, 2 where the job asks nothing more, and 0 where time is up. The
-// addresses are good until the answer has been given.
+// Asked waits up to timeout milliseconds, without limit if negative, for the next question of a
+// job, which is written to an address with room for AskWords words and one for each bound: the hop,
+// the width of ids, and the addresses of the nodes (ids), of their trees (ids) and of the bounds of
+// these (int64), 0 if they have none; then the offsets of the nodes of each partition, and the
+// number of nodes. It returns 1 for a question, 2 if the job asks nothing more, and 0 on timeout.
+// The addresses are valid until Answer.
 func (j *HostJob) Asked(timeout, address, room int64) (state int64, err error) {
 	t, err := j.parts()
 	if err != nil {
@@ -240,8 +243,9 @@ func addressOf(a csc.Array) int64 {
 	return int64(uintptr(a.Pointer()))
 }
 
-// Answer gives a job what it has asked for: at an address stand an address and a size for each part, of what Rows has
-// made there. The answers must stay until Asked has returned once more.
+// Answer answers the question of a job: at an address there are an address and a size for each
+// partition, of the result of Rows there. The answers must stay valid until Asked has returned once
+// more.
 func (j *HostJob) Answer(address, count int64) error {
 	t, err := j.parts()
 	if err != nil {
@@ -258,7 +262,7 @@ func (j *HostJob) Answer(address, count int64) error {
 	return nil
 }
 
-// Fail ends a job whose rows nobody will bring.
+// Fail ends a job that will not get its rows.
 func (j *HostJob) Fail(why string) error {
 	t, err := j.parts()
 	if err != nil {
@@ -334,7 +338,7 @@ func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
 	return t.begin(t, few), nil
 }
 
-// ofPlan fills in which rows of a relation the plan draws, and what is beside them.
+// ofPlan sets the rows of a relation that the plan draws, and the additional arrays.
 func (t *rowsTask) ofPlan(relation int64) error {
 	g, own := &t.graph.csc, t.graph.csc.Relations[relation]
 	if g.Schema == nil {
@@ -363,7 +367,7 @@ func (t *rowsTask) ofPlan(relation int64) error {
 	case *wholerows.Plan:
 		about, t.rows.Weights = plan.Hetero(&t.work), own.Alias != nil
 	default:
-		return Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a heterogeneous graph in parts, got one of another family")
+		return Errorf(KindValue, "sampler: expected one of neighbors, or of whole rows, for a partitioned heterogeneous graph, got one of another family")
 	}
 	req := &cpu.Request{Relation: own, EdgeWeights: about.EdgeWeights}
 	req.Batch = about.Batch

@@ -20,12 +20,12 @@ func reductionAt(list int64) *layers.Reduction {
 	}
 }
 
-// SegmentReduce reduces rows over segments, on the caller's thread and those that are idle.
+// SegmentReduce reduces rows over segments, on the caller's thread and idle threads.
 func SegmentReduce(list int64) error {
 	return reductionAt(list).Reduce(crewOf(0))
 }
 
-// SegmentDots writes the products of each edge's two rows to dots.
+// SegmentDots writes the dot products of each edge's two rows to dots.
 func SegmentDots(list, dots int64) error {
 	return reductionAt(list).Dots(dots, crewOf(0))
 }
@@ -45,8 +45,8 @@ func attentionAt(list int64) *layers.Attention {
 	}
 }
 
-// edgeScoresAt is layers.EdgeScores' fields, behind those of a layers.Attention without any of its
-// own but the slope, and how it is told; nil where there are none.
+// edgeScoresAt returns the fields of layers.EdgeScores, which follow the fields of a
+// layers.Attention with a slope only, and the format; nil if there are none.
 func edgeScoresAt(list int64) *layers.EdgeScores {
 	w := memory.View[int64](list, segmentWords+15)[segmentWords:]
 	if w[8] == 0 {
@@ -68,8 +68,9 @@ func scoresAt(list int64) *layers.Scores {
 	}
 }
 
-// SegmentAttend makes attention on a reduction, or its gradients, as layers.Attention says; or
-// scores of edges, as layers.EdgeScores does, where the words name rows of the destinations' own.
+// SegmentAttend computes attention on a reduction, or its gradients, as layers.Attention describes;
+// or scores of edges, as layers.EdgeScores describes, if the words name own rows of the
+// destinations.
 func SegmentAttend(list int64) error {
 	if scores := edgeScoresAt(list); scores != nil {
 		return scores.Make(crewOf(0))
@@ -77,7 +78,7 @@ func SegmentAttend(list int64) error {
 	return attentionAt(list).Attend(crewOf(0))
 }
 
-// SegmentSoftmax makes the softmax of scores, or its gradient, as layers.Scores says.
+// SegmentSoftmax computes the softmax of scores, or its gradient, as layers.Scores describes.
 func SegmentSoftmax(list int64) error {
 	return scoresAt(list).Softmax(crewOf(0))
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// DeviceSegmentReduce puts a reduction into the stream: what cuda.Segment says. At the address
-// list are the words of SegmentReduce, with addresses of the device and a kind more, 3:
-// cuda.SegmentTaken. The place of an edge whose source is no row is noted at bad, unless it is 0.
+// DeviceSegmentReduce enqueues a reduction, as cuda.Segment describes. The address list holds the
+// words of SegmentReduce, with addresses on the device and an additional kind, 3:
+// cuda.SegmentTaken. The position of an edge whose source is no row is written to bad, unless it is
+// 0.
 func DeviceSegmentReduce(device, list, stream, bad int64) error {
 	g, err := deviceSegment(list, 0)
 	if err != nil {
@@ -29,8 +30,8 @@ func DeviceSegmentReduce(device, list, stream, bad int64) error {
 	return onDevice(e.Reduce(g, s))
 }
 
-// DeviceSegmentDots puts into the stream what writes the products of each edge's two rows to
-// dots.
+// DeviceSegmentDots enqueues the computation of the dot products of each edge's two rows, which are
+// written to dots.
 func DeviceSegmentDots(device, list, dots, stream int64) error {
 	g, err := deviceSegment(list, dots)
 	if err != nil {
@@ -49,9 +50,9 @@ func DeviceSegmentDots(device, list, dots, stream int64) error {
 	return onDevice(e.Dots(g, gpu.Address(dots), s))
 }
 
-// DeviceSegmentTranspose puts into the stream what groups the edges by their sources, as
-// SegmentTranspose does; places may be 0. What is beyond the last start stays as it was. It works
-// in so many bytes at room, of which cuda.Transposition's Room says how many it takes.
+// DeviceSegmentTranspose enqueues the grouping of the edges by their sources, like
+// SegmentTranspose; places may be 0. Memory after the last start stays unchanged. It works in bytes
+// bytes at room, whose sufficient size cuda.Transposition.Room returns.
 func DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream int64) error {
 	if list == 0 {
 		return Errorf(KindValue, "list: expected an address, got 0")
@@ -87,7 +88,7 @@ func DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, str
 	return onDevice(e.Transpose(&t, s))
 }
 
-// DeviceSegmentAttend puts into the stream what SegmentAttend makes.
+// DeviceSegmentAttend enqueues the computation of SegmentAttend.
 func DeviceSegmentAttend(device, list, stream int64) error {
 	g, err := deviceSegment(list, 0)
 	if err != nil {
@@ -139,7 +140,7 @@ func deviceEdgeScores(device int64, a *layers.EdgeScores, g *cuda.Segment, strea
 	}, s))
 }
 
-// DeviceSegmentSoftmax puts into the stream what SegmentSoftmax makes.
+// DeviceSegmentSoftmax enqueues the computation of SegmentSoftmax.
 func DeviceSegmentSoftmax(device, list, stream int64) error {
 	g, err := deviceSegment(list, 0)
 	if err != nil {

@@ -53,9 +53,9 @@ func negativesAt(list int64) (r negatives.Request, w []int64, err error) {
 	return r, w, aligned(8, "alias", w[negativesAlias], "places", w[negativesPlaces])
 }
 
-// Negatives draws what negatives.Request says, on the caller's thread and those that are idle. At the
-// address list are seed, epoch, batch, site, what numbers are below, rows, slots and count, the
-// addresses of the alias table, the places (either may be 0) and the numbers, and their bits.
+// Negatives draws the numbers of negatives.Request, on the caller's thread and idle threads. The
+// address list holds seed, epoch, batch, site, the bound of numbers, rows, slots and count, the
+// addresses of the alias table, of the places (either may be 0) and of the numbers, and their bits.
 func Negatives(list int64) error {
 	r, w, err := negativesAt(list)
 	if err != nil {
@@ -71,7 +71,7 @@ func Negatives(list int64) error {
 	return r.Draw(crewOf(0))
 }
 
-// DeviceNegatives puts the same into the stream; all addresses in the list are the device's.
+// DeviceNegatives enqueues the same draws; all addresses in the list are on the device.
 func DeviceNegatives(device, list, stream int64) error {
 	r, w, err := negativesAt(list)
 	if err != nil {

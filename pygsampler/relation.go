@@ -8,8 +8,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/finalizer"
 )
 
-// Relation is a CSC over borrowed arrays, validated or trusted, counted by the jobs
-// that read it. The arrays must stay valid and unchanged until Close returns.
+// Relation is a CSC over borrowed arrays, validated or trusted, that counts the jobs that read it.
+// The arrays must stay valid and unchanged until Close returns.
 type Relation struct {
 	csc    csc.Relation // none where device is
 	device *deviceGraph // nil: the arrays are the host's, for its engine
@@ -21,8 +21,8 @@ type Relation struct {
 	closed bool
 }
 
-// CSC is the addresses and lengths of a caller's arrays; bits are 32 or 64, and
-// EdgeIDs 0 means that an edge's id is its position.
+// CSC holds the addresses and lengths of a caller's arrays; bits are 32 or 64, and EdgeIDs 0 means
+// that an edge's id is its position.
 type CSC struct {
 	Indptr     int64
 	IndptrBits int
@@ -63,8 +63,9 @@ const (
 	graphWords
 )
 
-// NewRelationAt makes the relation that the list at an address describes: NewRelation, NewMappedRelation for arrays that
-// are trusted, or NewDeviceRelation. find is the relation of a handle, nil for 0, and data as CSC has it.
+// NewRelationAt returns the relation that the list at an address describes: NewRelation,
+// NewMappedRelation for arrays that are trusted, or NewDeviceRelation. find returns the relation of
+// a handle, nil for 0, and data is as in CSC.
 func NewRelationAt(list int64, data string, find func(handle int64) (*Relation, error)) (*Relation, error) {
 	if list == 0 {
 		return nil, Errorf(KindValue, "graph: expected an address, got 0")
@@ -175,8 +176,8 @@ func (g *Relation) nodes() int64 {
 	return g.csc.NumNodes
 }
 
-// Close waits for the jobs that read the relation; later jobs are refused. What jobs
-// on a device have made is kept for who waits for it.
+// Close waits for the jobs that read the relation; later jobs are refused. The results of jobs on a
+// device remain available to their waiters.
 func (g *Relation) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -230,8 +231,8 @@ func (g *Relation) onHost() *Relation {
 	return g
 }
 
-// FromCOO builds a CSC from edge lists at the given addresses; numNodes -1 takes
-// the largest id plus one. The memory's address is returned with one reference.
+// FromCOO builds a CSC from edge lists at addresses; numNodes -1 stands for the largest id plus
+// one. It returns the memory's address with one reference.
 func FromCOO(src, dst int64, bits int, numEdges, numNodes int64) (int64, error) {
 	if bits != 32 && bits != 64 {
 		return 0, Errorf(KindType, "src: expected 32 or 64 bits, got %d", bits)
@@ -246,9 +247,9 @@ func FromCOO(src, dst int64, bits int, numEdges, numNodes int64) (int64, error) 
 	return m.Address(), nil
 }
 
-// ExpandRows is the row of every edge of a block, counted from first on: the
-// destination half of its COO form. indptr has numRows+1 elements of the given width, and so has the memory
-// that is returned indptr[numRows].
+// ExpandRows returns the row of every edge of a block, counted from first on: the destination half
+// of its COO representation. indptr has numRows+1 elements of bits bits, and the returned memory
+// indptr[numRows].
 func ExpandRows(indptr, numRows, first int64, bits int) (int64, error) {
 	if numRows < 0 || bits != 32 && bits != 64 {
 		return 0, Errorf(KindValue, "indptr: expected at least 0 rows of 32 or 64 bits, got %d rows of %d", numRows, bits)
@@ -260,7 +261,7 @@ func ExpandRows(indptr, numRows, first int64, bits int) (int64, error) {
 	return m.Address(), nil
 }
 
-// Symbol is the address of a C function that Python calls directly.
+// Symbol returns the address of a C function that Python calls directly.
 func Symbol(name string) (int64, error) {
 	if name == "destructor" {
 		return finalizer.Destructor(), nil

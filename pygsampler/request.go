@@ -12,21 +12,24 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Job is a memory that the engine makes. It ends once, by a result, an error or a cancellation.
+// Job computes a memory of the engine. It ends once, with a result, an error or a cancellation.
 type Job interface {
-	// Wait waits up to timeout milliseconds, without end if that is negative. finished is false while the job is
-	// running; then the memory's address, with its reference, or the error is the caller's. A negative address is no
-	// memory: minus the bytes that a request's Out would have needed.
+	// Wait waits up to timeout milliseconds, without limit if negative. finished is false while the
+	// job is running; then the caller owns the memory's address, with its reference, or gets the
+	// error. A negative address is no memory: it is minus the number of bytes that the Out of a
+	// request would have needed.
 	Wait(timeout int64) (address int64, finished bool, err error)
-	// Span waits as Wait does and takes nothing. It writes when the job's work began and ended, in nanoseconds of
-	// CLOCK_MONOTONIC, to the address of two integers.
+	// Span waits like Wait and leaves the result. It writes the times when the job's work began and
+	// ended, in nanoseconds of CLOCK_MONOTONIC, to the address of two integers.
 	Span(timeout, address int64) (finished bool, err error)
-	// Cancel ends the job and returns once no memory of Python's is used for it; a result that was ready is dropped.
+	// Cancel ends the job and returns once it uses no memory of Python; a result that was ready is
+	// dropped.
 	Cancel()
 }
 
-// Request is a batch, or rows of a partition, that the engine is asked for. Its addresses are Python's, and their
-// arrays are copied before Submit returns, but for seeds on a device. internal/request/words.go says what each is.
+// Request asks the engine for a batch, or for rows of a partition. Its addresses belong to Python,
+// and their arrays are copied before Submit returns, except seeds on a device.
+// internal/request/words.go describes each word.
 type Request struct {
 	Prompt, EdgeLists, OwnStream, OnDevice, Known, FloatTimes bool
 
@@ -50,14 +53,14 @@ type Request struct {
 	SubgraphIDs, RowBounds          int64
 }
 
-// PackedRequest is a request in words of Python's, which its result is written to.
+// PackedRequest is a request in Python's words, which also receive its result.
 type PackedRequest struct {
 	Request
 	Graph, Sampler int64 // handles
 	words          []int64
 }
 
-// Unpack decodes the request at an address where so many words are.
+// Unpack decodes the request of size words at an address.
 func Unpack(address, size int64) (p PackedRequest, err error) {
 	if address == 0 || size < request.SizePlain || size > request.SizeRows {
 		return p, Errorf(KindValue, "request: expected 16 to 56 words at an address, got %d at %#x", size, address)
@@ -94,8 +97,8 @@ func Unpack(address, size int64) (p PackedRequest, err error) {
 	return p, nil
 }
 
-// Answer writes the result of a job into the request's words if the caller waits for it and it is there in time, or
-// else the handle that add gives the job.
+// Answer writes the result of a job into the request's words if the caller waits for it and it is
+// ready in time, or else the handle that add assigns to the job.
 func (p *PackedRequest) Answer(j Job, add func(Job) int64) error {
 	if p.Prompt {
 		if address, finished, err := j.Wait(p.Timeout); finished && (err != nil || address > 0) {
@@ -110,8 +113,8 @@ func (p *PackedRequest) Answer(j Job, add func(Job) int64) error {
 // AnswerJob writes the handle of a job into the request's words.
 func (p *PackedRequest) AnswerJob(handle int64) { p.words[request.WordJob] = handle }
 
-// Submit begins what a request asks for. A small batch of a prompt request is finished when it returns, without the
-// wake-ups that handing it to another thread costs.
+// Submit starts a request. A small batch of a prompt request is complete when it returns, which
+// saves the wake-ups of another thread.
 func Submit(g *Graph, p *Sampler, r *Request) (Job, error) {
 	switch {
 	case r.Rows:
@@ -130,7 +133,7 @@ func Submit(g *Graph, p *Sampler, r *Request) (Job, error) {
 	return t.begin(t, r.Prompt && t.prompt()), nil
 }
 
-// check refuses what no batch can be made of.
+// check returns an error for requests that cannot yield a batch.
 func (r *Request) check() error {
 	if r.SeedBits != 32 && r.SeedBits != 64 {
 		return Errorf(KindType, "seeds: expected 32 or 64 bits, got %d", r.SeedBits)
@@ -235,8 +238,8 @@ func ownArray(a csc.Array) csc.Array {
 	return csc.Array{Bits: a.Bits, I32: append([]int32(nil), a.I32...), I64: append([]int64(nil), a.I64...)}
 }
 
-// sortedRows are the rows by time of the relation's edges: the memory that startTimes has made of them, and whether their
-// times are nodes'.
+// sortedRows holds the rows of the relation's edges sorted by time: the memory of startTimes, and
+// whether the times belong to nodes.
 func (g *Relation) sortedRows(words [2]int64) (*times.Rows, error) {
 	if words[0] == 0 {
 		return nil, Errorf(KindValue, "seed_time: expected the memory of sorted rows, got none")

@@ -29,16 +29,16 @@ var families = map[string]plan.Parse{
 	"temporal": temporal.Parse, "labor": labor.Parse, "rows": wholerows.Parse, "context": contexts.Parse,
 }
 
-// Sampler is a family's plan, the document that it was made of, and a seed.
+// Sampler holds a family's plan, its document, and a seed.
 type Sampler struct {
 	plan.Plan
 	Seed     uint64
-	Document string // with what was not given in it
+	Document string // with defaults filled in
 	share    int64  // as Within says; 0: no bound
 }
 
-// Within is a sampler whose launches take at most so many thousandths of a device. Its
-// batches are the same.
+// Within returns a sampler whose launches use at most share thousandths of a device. Its batches
+// are the same.
 func (p *Sampler) Within(share int64) (*Sampler, error) {
 	if share < 1 || share > cuda.WholeShare {
 		return nil, Errorf(KindValue, "share: expected 1 to %d thousandths, got %d", cuda.WholeShare, share)
@@ -97,7 +97,7 @@ func (p *Sampler) batch(r *Request) request.Batch {
 	return request.Batch{Seed: p.Seed, Epoch: uint32(r.Epoch), Number: uint64(r.Batch)}
 }
 
-// Lines is the text of a program as it runs, after all passes.
+// Lines returns the text of a program after all optimization passes.
 func (p *Sampler) Lines() (string, error) {
 	plan, is := p.Plan.(*program.Plan)
 	if !is {
@@ -106,7 +106,8 @@ func (p *Sampler) Lines() (string, error) {
 	return plan.Program.String(), nil
 }
 
-// Places says whose elements the arrays have that a batch of the plan's program has beside its blocks, a line each.
+// Places returns a line for each array that a batch of the plan's program has in addition to its
+// blocks; the line names the list that its elements belong to.
 func (p *Sampler) Places() (string, error) {
 	plan, is := p.Plan.(*program.Plan)
 	if !is {
@@ -115,8 +116,8 @@ func (p *Sampler) Places() (string, error) {
 	return strings.Join(plan.Program.Places(), "\n"), nil
 }
 
-// Calibrate measures what programs' work takes on this machine, and keeps it where later processes look. It returns the
-// place and the nanoseconds as JSON.
+// Calibrate measures the costs of programs' operations on this machine, and stores them for later
+// processes. It returns the path and the nanoseconds as JSON.
 func Calibrate() (string, error) {
 	found, err := calibrate.Measure()
 	if err != nil {
@@ -130,7 +131,8 @@ func Calibrate() (string, error) {
 	return string(text), err
 }
 
-// CalibrateDevice is Calibrate of a GPU, and of what programs have there to choose.
+// CalibrateDevice measures the costs of a GPU for the choices that programs have there, like
+// Calibrate.
 func CalibrateDevice(device int64) (string, error) {
 	e, err := openDevice(device)
 	if err != nil {
@@ -148,8 +150,8 @@ func CalibrateDevice(device int64) (string, error) {
 	return string(text), err
 }
 
-// Explain says what a program does on a graph, and what a batch of so many seeds costs
-// there: text for people.
+// Explain describes, as text for people, a program on a graph and the cost of a batch of seeds
+// seeds there.
 func (p *Sampler) Explain(g *Relation, seeds int64) (string, error) {
 	plan, is := p.Plan.(*program.Plan)
 	if !is {

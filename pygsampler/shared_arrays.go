@@ -21,12 +21,14 @@ const everyones = -1
 // mostPieces bounds a layout.
 const mostPieces = 1 << 16
 
-// ArrayPiece is a part of a layout: its size, a multiple of the device's granularity, and whose it is.
+// ArrayPiece is a piece of a layout: its size, a multiple of the device's granularity, and the
+// index of its owner.
 type ArrayPiece struct{ Bytes, Place int64 }
 
-// SharedArray is an array in the making at one place. It has its own pieces and the copies from the start, those of
-// other places once they are lent or imported, and a memory by Map when all are there. Close lets go of what it
-// has; a memory that was mapped stays. Any goroutine may use it; calls wait for each other.
+// SharedArray is the view of a shared array from one device. It holds its own pieces and the copies
+// from the start, pieces of other devices once they are forwarded or imported, and a memory by Map when
+// all are complete. Close releases what it holds; a mapped memory remains. Any goroutine may use
+// it; calls are serialized.
 type SharedArray struct {
 	engine *cuda.Engine
 	device int64
@@ -54,7 +56,7 @@ func PeerLayoutAt(address, count int64) ([]ArrayPiece, error) {
 	return layout, nil
 }
 
-// PeerUnit is what sizes of a device's pieces are multiples of, in bytes.
+// PeerUnit returns the number of bytes that sizes of a device's pieces are multiples of.
 func PeerUnit(device int64, shared bool) (int64, error) {
 	e, err := openDevice(device)
 	if err != nil {
@@ -64,7 +66,7 @@ func PeerUnit(device int64, shared bool) (int64, error) {
 	return int64(bytes), onDevice(err)
 }
 
-// PeerReaches tells whether kernels of a device can read memory of another.
+// PeerReaches reports whether kernels of a device can read memory of another.
 func PeerReaches(device, peer int64) (bool, error) {
 	if device == peer {
 		_, err := gpu.DeviceProperties(int(device))
@@ -74,13 +76,13 @@ func PeerReaches(device, peer int64) (bool, error) {
 	return can, onDevice(err)
 }
 
-// PeerUUID is what a device is called in all processes.
+// PeerUUID returns the name of a device that is the same in all processes.
 func PeerUUID(device int64) (string, error) {
 	name, err := gpu.DeviceUUID(int(device))
 	return name, onDevice(err)
 }
 
-// NewPeerArray takes the memory of a place's own pieces; shared ones can be exported.
+// NewPeerArray allocates the own pieces of a device; shared pieces can be exported.
 func NewPeerArray(device, place int64, layout []ArrayPiece, shared bool) (*SharedArray, error) {
 	e, err := openDevice(device)
 	if err != nil {
@@ -102,7 +104,8 @@ func NewPeerArray(device, place int64, layout []ArrayPiece, shared bool) (*Share
 	return a, nil
 }
 
-// Lend gives this array's own pieces to one of the same process, which must not be mapped after this one was closed.
+// Lend shares this array's own pieces with an array of the same process, which must be mapped
+// before this one is closed.
 func (a *SharedArray) Lend(to *SharedArray) error {
 	if a == to {
 		return nil
@@ -158,7 +161,7 @@ func (a *SharedArray) lacks(i int, bytes int64) error {
 	return nil
 }
 
-// Export is a file descriptor of a piece of this place's, the caller's to close.
+// Export returns a file descriptor of one of its own pieces, which the caller closes.
 func (a *SharedArray) Export(piece int64) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -172,7 +175,7 @@ func (a *SharedArray) Export(piece int64) (int64, error) {
 	return int64(descriptor), onDevice(err)
 }
 
-// Import takes a piece of another process's by its descriptor, which stays the caller's.
+// Import imports a piece of another process by its descriptor, which the caller closes.
 func (a *SharedArray) Import(piece, descriptor int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -191,9 +194,10 @@ func (a *SharedArray) Import(piece, descriptor int64) error {
 	return nil
 }
 
-// Map is the memory in which the place's device finds all pieces in a row. What is of this place in it is copied from
-// the host's array of so many bytes, which fills the layout but for the end of its last piece, and is there then; what
-// is of others is there when they have mapped theirs.
+// Map returns the memory in which the device has all pieces at consecutive addresses. It copies its
+// own pieces from the host's array of bytes bytes, which fills the layout except for the end of its
+// last piece, and they are complete when it returns; the pieces of others are complete when they
+// have mapped theirs.
 func (a *SharedArray) Map(address, bytes int64) (int64, error) {
 	if err := checkBytes(address, bytes); err != nil {
 		return 0, err
@@ -258,7 +262,7 @@ func (a *SharedArray) fill(span gpu.Span, address, bytes int64) (err error) {
 	return err
 }
 
-// Close lets go of the pieces. After an error it may be tried again.
+// Close releases the pieces. After an error it may be called again.
 func (a *SharedArray) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -277,10 +281,10 @@ func (a *SharedArray) Close() error {
 	return onDevice(errors.Join(errs...))
 }
 
-// PeerHeat is how often batches read each of count equal runs of a graph's edges, to compare them with each other:
-// it writes float64 at the address out. The graph is on the host; degrees is the address of the out-degree of each
-// vertex, int64, and perUnit is how many edges a run has. Where row is not 0 the runs are of perUnit bytes, of rows of
-// the vertices' own, each of so many bytes.
+// PeerHeat estimates the read frequencies of count equal runs of a graph's edges, relative to each
+// other: it writes float64 to the address out. The graph is on the host; degrees is the address of
+// the out-degree of each node, int64, and perUnit is the number of edges of a run. If row is not 0,
+// the runs are perUnit bytes of rows of the nodes, of row bytes each.
 func PeerHeat(g *Relation, degrees, row, perUnit, count, out int64) error {
 	if g.device != nil {
 		return Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)

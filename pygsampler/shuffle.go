@@ -5,7 +5,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Shuffle permutes the array at an address in place, as seed and epoch say.
+// Shuffle permutes the array at an address in place, by seed and epoch.
 func Shuffle(array, length int64, bits int, seed int64, epoch int64) error {
 	if epoch < 0 || epoch > rng.MaxEpoch {
 		return Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, epoch)

@@ -11,8 +11,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 )
 
-// DeviceStatic makes batches of a graph on a device by launches that a CUDA graph can hold:
-// cuda.Static, or cuda.StaticHetero. It is closed with the graphs that it reads at the latest; goroutines take turns.
+// DeviceStatic samples batches of a graph on a device by launches that a CUDA graph can capture:
+// cuda.Static, or cuda.StaticHetero. It is closed at the latest with the graphs that it reads; its
+// methods are serialized.
 type DeviceStatic struct {
 	graph *Graph
 	mu    sync.Mutex
@@ -33,7 +34,8 @@ const (
 	staticWords
 )
 
-// NewStaticAt makes room for batches as the list at an address describes them; find is the graph and the sampler of handles.
+// NewStaticAt allocates batches as the list at an address describes them; find returns the graph
+// and the sampler of handles.
 func NewStaticAt(list int64, find func(graph, sampler int64) (*Graph, *Sampler, error)) (*DeviceStatic, error) {
 	if list == 0 {
 		return nil, Errorf(KindValue, "static: expected an address, got 0")
@@ -133,7 +135,8 @@ const (
 	epochWords
 )
 
-// Begin begins an epoch over seeds at an address of the device, as the list at an address describes it.
+// Begin starts an epoch over seeds at an address of the device, as the list at an address describes
+// it.
 func (s *DeviceStatic) Begin(list int64) error {
 	if list == 0 {
 		return Errorf(KindValue, "static: expected an address, got 0")
@@ -177,16 +180,17 @@ func (s *DeviceStatic) parts(seeds, numSeeds, count, parts, most int64) ([]cuda.
 	return all, nil
 }
 
-// Sample puts the next batch into the stream.
+// Sample enqueues the next batch.
 func (s *DeviceStatic) Sample(stream int64) error {
 	return s.with(stream, func(made cuda.Standing, to gpu.Stream) error { return made.Sample(to) })
 }
 
-// Place says where batches go, for Fill. At the address list are of each node type 6 integers: where its nodes go, their
-// trees, the seeds and their positions, how many nodes have room and how many seeds; then of each block, outermost
-// first, and each relation 8: where indptr, indices, edge ids, factors and destinations go, and how many sources,
-// destinations and edges have room; then where what is counted goes. Trees, factors and destinations are 0 without some;
-// a homogeneous graph has one type and one relation.
+// Place sets the addresses that batches are copied to, for Fill. The address list holds for each
+// node type 6 integers: the addresses of its nodes, their trees, the seeds and their positions, the
+// room for nodes and the number of seeds; then for each block, outermost first, and each relation
+// 8: the addresses of indptr, indices, edge ids, factors and destinations, and the room for
+// sources, destinations and edges; then the address of the counts. Trees, factors and destinations
+// are 0 if there are none; a homogeneous graph has one type and one relation.
 func (s *DeviceStatic) Place(count, list int64) error {
 	return s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
 		kinds, relations, hops := int64(1), int64(1), (count-7)/8
@@ -240,7 +244,7 @@ func spreadAt(w []int64, kinds, relations, hops int64) *cuda.SpreadHetero {
 	return to
 }
 
-// Fill copies the next batch to where Place has said.
+// Fill copies the next batch to the addresses of Place.
 func (s *DeviceStatic) Fill(stream int64) error {
 	return s.with(stream, func(made cuda.Standing, on gpu.Stream) error {
 		if hetero, is := made.(*cuda.StaticHetero); is {
@@ -253,9 +257,10 @@ func (s *DeviceStatic) Fill(stream int64) error {
 	})
 }
 
-// Edges writes the edges of a block one by one, as integers of so many bits. At the address list
-// are where its indptr, indices and edge ids are, how many sources, destinations and edges have room, the address of its
-// count of destinations, and where sources, or 0, and destinations go.
+// Edges writes the edges of a block as a list, as integers of bits bits. The address list holds the
+// addresses of its indptr, indices and edge ids, the room for sources, destinations and edges, the
+// address of its count of destinations, and the addresses of the sources, or 0, and of the
+// destinations.
 func (s *DeviceStatic) Edges(bits, list, stream int64) error {
 	if list == 0 || bits != 32 && bits != 64 {
 		return Errorf(KindValue, "list: expected a block at an address and 32 or 64 bits, got %#x and %d", list, bits)
@@ -271,9 +276,9 @@ func (s *DeviceStatic) Edges(bits, list, stream int64) error {
 	return s.with(stream, func(made cuda.Standing, on gpu.Stream) error { return made.Edges(x, on) })
 }
 
-// Wait waits up to timeout milliseconds for batch i of the pass to be sampled, and copies so many
-// words that describe it to an address. state is 0 while it is on its way, 1 where it is there, and
-// 2 where it is larger than may be.
+// Wait waits up to timeout milliseconds for batch i of the epoch to be sampled, and copies count
+// words that describe it to an address. state is 0 while it is running, 1 if it is complete, and 2
+// if it is too large.
 func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err error) {
 	if words == 0 || count < 1 {
 		return 0, Errorf(KindValue, "words: expected an address for some, got %#x for %d", words, count)
@@ -291,7 +296,8 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 	return state, err
 }
 
-// EdgeBits is how wide the ids of a relation's edges are; that of a homogeneous graph is 0.
+// EdgeBits returns the width of the edge ids of a relation; a homogeneous graph has relation 0
+// only.
 func (s *DeviceStatic) EdgeBits(relation int64) (bits int64, err error) {
 	err = s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
 		hetero, is := made.(*cuda.StaticHetero)
@@ -312,7 +318,7 @@ func (s *DeviceStatic) EdgeBits(relation int64) (bits int64, err error) {
 	return bits, err
 }
 
-// Close gives the memory back, once the device is done with what it was given.
+// Close releases the memory, once the device has completed its work.
 func (s *DeviceStatic) Close() {
 	s.mu.Lock()
 	made := s.made
@@ -321,7 +327,7 @@ func (s *DeviceStatic) Close() {
 	if made == nil {
 		return
 	}
-	// What goes wrong here is told by whoever uses the device next.
+	// The next use of the device reports errors of this work.
 	_ = made.Close()
 	for _, r := range s.graph.relations {
 		r.mu.Lock()
@@ -361,7 +367,7 @@ func newStaticHetero(g *Graph, p *Sampler, sorted, seedBits, count, most int64) 
 	})
 }
 
-// aloneOf is a sampler of neighbours of homogeneous graphs as one of a graph of one type; nil for others.
+// aloneOf is a sampler of neighbors of homogeneous graphs as one of a graph of one type; nil for others.
 func aloneOf(p *Sampler) *cuda.Hetero {
 	var hops cuda.Neighbors
 	made := new(cuda.Hetero)
@@ -377,7 +383,7 @@ func aloneOf(p *Sampler) *cuda.Hetero {
 	return made
 }
 
-// standing makes room for batches of a plan, as newStaticHetero says.
+// standing allocates the batches of a plan, like newStaticHetero.
 func (g *Graph) standing(p *Sampler, plan *cuda.Hetero, seedBits, count, most int64) (cuda.Standing, error) {
 	kinds, relations := 1, len(plan.Fanouts)
 	if g.csc.Schema != nil {

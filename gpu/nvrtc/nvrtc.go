@@ -1,5 +1,5 @@
-// Package nvrtc compiles CUDA C++ while the program runs, with the NVRTC of the user's
-// environment. It is opened by Find and not before; nothing of it is linked.
+// Package nvrtc compiles CUDA C++ at run time with the NVRTC of the user's environment. Find opens
+// the library at its first call; nothing of it is linked.
 package nvrtc
 
 // #cgo LDFLAGS: -ldl
@@ -17,7 +17,7 @@ import (
 	"unsafe"
 )
 
-// Library is an NVRTC that was opened; it stays so. Any goroutine may use it.
+// Library is an open NVRTC; it is never closed. Any goroutine may use it.
 type Library struct {
 	Path          string // of its file
 	Major, Minor  int
@@ -27,7 +27,7 @@ type Library struct {
 	compiling     sync.Mutex // NVRTC before 12 is not safe without, and later ones compile one at a time
 }
 
-// Program is what is compiled.
+// Program is a text to compile.
 type Program struct {
 	Name    string // in messages: neighbor.cu
 	Source  string
@@ -35,10 +35,10 @@ type Program struct {
 	Options []string // but the architecture
 }
 
-// Header is a text that a program includes by a name.
+// Header is a text that a program includes by name.
 type Header struct{ Name, Text string }
 
-// NotFound is what Find returns: no library would do, for these reasons.
+// NotFound is the error of Find if no library fits, with a reason for each.
 type NotFound struct{ Reasons []string }
 
 func (e *NotFound) Error() string {
@@ -48,7 +48,7 @@ func (e *NotFound) Error() string {
 	return "expected NVRTC to compile it, found none that will do (" + strings.Join(e.Reasons, "; ") + ")"
 }
 
-// Error is a program that NVRTC did not compile.
+// Error is a program that NVRTC failed to compile.
 type Error struct {
 	Program, Architecture string
 	Call                  string // of NVRTC
@@ -65,9 +65,9 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Find opens the first of the candidates that will do: files by their absolute paths,
-// and names for the dynamic linker to search. newest is the CUDA version of the driver,
-// as 12090 is 12.9: it loads no machine code of a later major version. 0 is any.
+// Find opens the first candidate that fits. Candidates are absolute paths and names that the
+// dynamic linker searches. newest is the CUDA version of the driver, as 12090 for 12.9, which loads
+// no machine code of a later major version; 0 accepts any version.
 func Find(candidates []string, newest int) (*Library, error) {
 	var missing NotFound
 	for _, candidate := range candidates {
@@ -127,17 +127,18 @@ func open(path string) (*Library, error) {
 	return l, nil
 }
 
-// Version is as in "12.9".
+// Version returns the version, as in "12.9".
 func (l *Library) Version() string { return fmt.Sprintf("%d.%d", l.Major, l.Minor) }
 
-// Identity is another one for each file and state of it.
+// Identity returns a text that differs for each file and each state of a file.
 func (l *Library) Identity() string { return l.identity }
 
-// Architectures are those that it compiles for, rising: 75 for sm_75 and compute_75.
+// Architectures returns the architectures that the library compiles for, in ascending order: 75
+// stands for sm_75 and compute_75.
 func (l *Library) Architectures() []int { return slices.Clone(l.architectures) }
 
-// Compile makes machine code ("sm_90") or PTX ("compute_90") of a program. The log has
-// what the compiler said of one that it did compile.
+// Compile compiles a program to machine code ("sm_90") or PTX ("compute_90"). log holds the
+// compiler's remarks on a program that it did compile.
 func (l *Library) Compile(p Program, architecture string) (image []byte, log string, err error) {
 	options := append([]string{"--gpu-architecture=" + architecture}, p.Options...)
 	var names, texts []string

@@ -1,6 +1,9 @@
-// Which edges of a row are taken, for every kernel: arrays of either width and where they begin, how
-// many edges a row gives, Robert Floyd's algorithm, and positions to sample around. Go twins: batch.Place,
-// request.Rule, internal/rng/choose.go, csc.Skip in internal/graph/csc/exclude.go.
+// The choice of a row's edges, for all sampling kernels: arrays of 32 or 64 bits, the number of
+// edges that a row contributes, Robert Floyd's algorithm for distinct positions, and the positions
+// of excluded edges. Every function computes the same values as its Go twin.
+//
+// Go twins: batch.Place, request.Rule, internal/rng/choose.go, csc.Skip in
+// internal/graph/csc/exclude.go.
 #pragma once
 #include "common/philox.cuh"
 

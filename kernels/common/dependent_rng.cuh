@@ -1,4 +1,8 @@
-// Uniform numbers of a batch whose neighbours have nearly the same ones. Go twin, with the source: rng.Dependent.
+// Uniform random numbers that are nearly the same in consecutive batches (LABOR's
+// batch_dependency).
+//
+// Source: M. F. Balin, D. LaSalle, U. V. Catalyurek, "Cooperative Minibatching in Graph Neural
+// Networks", 2023. Go twin: rng.Dependent.
 #pragma once
 #include "common/philox.cuh"
 #include "common/real.cuh"

@@ -1,5 +1,6 @@
-// What the blocks of one cooperative launch say to each other. All blocks must be resident: one too
-// many deadlocks, since a block that waits never leaves its place to the one it waits for.
+// Barriers and sums over all blocks of one cooperative launch. All blocks must be resident: with
+// one block too many the launch deadlocks, since a block that waits never frees its place for the
+// block that it waits for.
 #pragma once
 #include "common/philox.cuh"
 

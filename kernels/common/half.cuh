@@ -1,4 +1,6 @@
-// Floats of 16 bits, to and from float, rounded to nearest and ties to even. C twin: internal/engine/cpu/layers/half.h.
+// Conversions between 16-bit floats and float32, rounded to nearest and ties to even.
+//
+// C twin: internal/engine/cpu/layers/half.h.
 #pragma once
 #include "common/philox.cuh"
 

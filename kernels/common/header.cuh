@@ -1,4 +1,6 @@
-// Where the words that describe a batch stand. Twin: batch.Layout in internal/batch/layout.go.
+// The positions of the words that describe a batch.
+//
+// Go twin: batch.Layout in internal/batch/layout.go.
 #pragma once
 #include "common/philox.cuh"
 

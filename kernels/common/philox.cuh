@@ -1,6 +1,9 @@
-// Random numbers of a row: one Philox4x32-10 call gives its 64-bit state, SplitMix64's finaliser
-// each draw. Go twins: internal/rng/philox.go, splitmix.go (known answers are tested there, equality
-// by every parity test).
+// The random numbers of a row: one Philox4x32-10 call returns its 64-bit state, and SplitMix64's
+// finalizer returns each draw.
+//
+// Source: J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+// Go twins: internal/rng/philox.go, splitmix.go (known answers are tested there, equality by every
+// parity test).
 #pragma once
 #include "common/constants.cuh"
 

@@ -1,6 +1,8 @@
-// Functions of real numbers whose every bit is the same on all engines: each is one sequence of additions,
-// multiplications and divisions, every one rounded to nearest by itself. The intrinsics keep the compiler
-// from fusing a product with a sum. Go twin, with the reasons: internal/real.
+// Functions of real numbers whose every bit is the same on all engines. Each is one sequence of
+// additions, multiplications and divisions, every one rounded to nearest separately. The
+// intrinsics prevent the compiler from fusing a product with a sum.
+//
+// Go twin, with the derivations: internal/real.
 #pragma once
 
 // The natural logarithm of a positive finite number.

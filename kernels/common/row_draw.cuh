@@ -1,10 +1,12 @@
-// What the two baselines, research/bsp.cu and research/fused.cu, do to a row and to an edge. They share nothing with
-// neighbor/neighbor.cu but random numbers, choices and meetings, so that each can be read, and blamed, alone.
+// The draws of a row and the numbering of an edge, for the two baselines research/bsp.cu and
+// research/fused.cu. The baselines share only random numbers, choices and barriers with
+// neighbor/neighbor.cu, so that each can be read and debugged separately.
 //
-// A map of all vertices holds, under the batch's tag, the lowest rank at which a vertex occurred: the
-// edges of earlier hops (the seeds count as a hop), then the edge's position in its hop. Once a vertex
-// has a number the map holds that. Numbers are below the ranks of all later edges. Tags fall from batch
-// to batch: what older batches left is larger than any claim.
+// A map of all nodes holds, under the batch's tag, the lowest rank at which a node occurred: the
+// number of edges of earlier hops (the seeds count as a hop), plus the edge's position in its hop.
+// Once a node has a number, the map holds the number. Numbers are below the ranks of all later
+// edges. Tags decrease from batch to batch, so that entries of older batches are larger than any
+// claim.
 #pragma once
 #include "common/choose.cuh"
 #include "common/grid.cuh"

@@ -1,4 +1,4 @@
-// Lanes of a warp that want the same: where many of them count one thing, one asks for all.
+// Warp-aggregated atomics: lanes with the same key are grouped, and one lane adds for all of them.
 #pragma once
 #include "common/philox.cuh"
 

@@ -1,23 +1,25 @@
-// What keeps a cache of rows in the device's memory: which rows it has, and the copies of them.
+// Maintains a cache of table rows in device memory: the list of cached rows, and their copies.
 //
-// gather.cu reads the cache: slots says for each row of a table its place in the cache, or -1. Here stands what
-// changes that. keys says for each place its row, or -1: rows come and go by what the device knows itself, so
-// nothing that the host has missed can leave two rows with one place.
+// gather.cu reads the cache: slots holds the slot of each row of a table, or -1. The kernels of this
+// file change it. keys holds the row of each slot, or -1: rows are inserted and evicted by the data
+// on the device only, so that two rows never share a slot, even if the host is out of date.
 //
-// cache_put   brings rows in, those of a list with a place for each (chosen), and turns out who was there; or it
-//             writes rows anew that are there already.
-// cache_touch and cache_bid stand before it where the cache keeps what was used last: after a gather they stamp
-//             the places that were read, and each row that was not there picks, of CACHE_CHOICES places that a
-//             hash names, the one that was not used for the longest time: not one of this gather. Where several
-//             want a place the first of the ids gets it. So what the cache has is a function of what was asked.
-// cache_tally counts how often each row is asked for.
+// cache_put   copies the rows of a list into the slots of another list, and evicts their previous
+//             rows; or it rewrites rows that are cached already.
+// cache_touch and cache_bid precede it if the cache keeps the most recently used rows: after a
+//             gather they stamp the slots that were read, and each missing row bids for one of
+//             CACHE_CHOICES slots that a hash selects: the least recently used one, which must not
+//             be of this gather. If several rows bid for a slot, the first of the ids gets it. So
+//             the content of the cache is a function of the requests.
+// cache_tally counts the requests of each row.
 //
-// Choosing among a few random places is what Redis does for its keys (maxmemory-samples). A list of all places by
-// their use would be one chain of dependent writes.
+// A list of all slots by their use would be one chain of dependent writes. Source of the choice
+// among a few random slots: Redis (maxmemory-samples).
 //
-// No row of a list is there already, nor twice in it, and of two ids of a gather that are the same one gets the
-// place that both chose; so blocks of a launch never meet. Were a row there at two places, slots would name one of
-// them or none, and what is read would be right. Ids that are no rows are passed over.
+// No row of a list is cached already, nor twice in the list, and of two equal ids of a gather one
+// gets the slot that both chose; so blocks of a launch never conflict. If a row were in two slots,
+// slots would name one of them or none, and reads would still be right. Ids that are no rows are
+// ignored.
 //
 // Go caller: internal/engine/cuda/cache.go. Go twin: the model in cache_test.go.
 #include "common/philox.cuh"

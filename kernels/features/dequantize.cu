@@ -1,12 +1,13 @@
-// Reads quantized rows: out[i] = stored[i] * scales[ids[i]], or a scale for each column.
+// Converts quantized rows to floats: out[i] = stored[i] * scales[ids[i]], or with a scale for each
+// column.
 //
-// gather.cu has copied the rows as they are stored, from the device, its cache, a peer or the host, so that
-// the link is paid for their few bytes alone; here they become floats. The product is a float's, rounded once,
-// and rounded again where 16 bits are asked for: the bits of the CPU.
+// gather.cu has copied the rows as they are stored, from the device, its cache, a peer or the host,
+// so that the link transfers only their few bytes. The product is a float32, rounded once, and
+// rounded again for 16-bit results: the same bits as on the CPU.
 //
-// 2^group lanes make a row, each four values at a time where four divide the columns and the addresses of
-// rows allow it, else one. What is stored is read once and what is made is written once, so neither stays
-// in a cache; scales are read at random, of all rows together four bytes a row.
+// 2^group lanes process a row, each lane four values at a time if four divides the columns and the
+// addresses of rows are aligned, else one. Every input is read once and every output is written
+// once, so neither stays in a cache; scales are read at random, four bytes per row.
 //
 // Go caller: internal/engine/cuda/dequantize.go. C twin: internal/engine/cpu/quantized/quantized.c.
 #include "common/half.cuh"

@@ -1,26 +1,28 @@
 // Gathers rows of tables by their ids: out[i] = table[ids[i]], for several tables at once.
 //
-// A batch needs rows of many arrays: features, labels, those of edges. Some lie on the device, some in
-// page-locked memory of the host or on a peer, and of some a part is cached. index_select is a launch each,
-// and knows neither the host's rows nor a cache. Here all tables are one launch, and nobody waits for the
-// host: row y of the grid has part y. Rows are copied as bytes, so their dtype is nobody's business.
+// A batch needs rows of many arrays: features, labels, edge features. Some are on the device, some
+// in page-locked memory of the host or on a peer, and some are partly cached. index_select takes a
+// launch per array, and supports neither rows of the host nor a cache. Here all tables are one
+// launch, which never waits for the host: row y of the grid processes part y. Rows are copied as
+// bytes, so their dtype does not matter.
 //
-// A warp takes up to 32 ids that stand side by side, and each lane finds out where one row is: in the cache,
-// in the table, or nowhere. Then groups of lanes copy rows, a vector a lane, and a row that is longer than 32
-// vectors takes several steps of the whole warp. Steps of all the warp's rows are one sequence, of which a lane
-// loads several before it stores the first: what is on its way decides the speed, from memory that answers
-// after a microsecond.
+// A warp takes up to 32 consecutive ids, and each lane locates one row: in the cache, in the table,
+// or nowhere. Then groups of lanes copy rows, one vector per lane, and a row that is longer than 32
+// vectors takes several steps of the whole warp. The steps of all rows of the warp are one
+// sequence, of which a lane loads several before it stores the first: the number of loads in flight
+// determines the speed, from memory with a latency of a microsecond.
 //
 // - Vectors are as wide as the addresses allow (16 to 1 bytes), each width an instantiation.
-// - The steps of a long row begin at lines of 128 bytes and not where the row does: each line is asked for
-//   once, which over a link is the unit that is paid for.
-// - Rows are read by plain loads. ld.global.nc, which is what __ldg is, would be wrong for rows of the host,
-//   which others may write while this runs: a row that is written meanwhile may come torn, and nothing else
-//   happens. They keep their place in the L2, where the next batch finds frequent ones; what is written goes
-//   first (st.global.cs).
-// - Few ids are dealt out in smaller lots than 32, so that there is work for all warps of the device.
+// - The steps of a long row begin at lines of 128 bytes instead of the beginning of the row: each
+//   line is requested once, which over a link is the unit of transfer.
+// - Rows are read by plain loads. ld.global.nc (__ldg) would be wrong for rows of the host, which
+//   others may write while the kernel runs: such a row may be a mixture of old and new bytes, and
+//   nothing else happens. Rows stay in the L2, where the next batch finds frequent ones; outputs
+//   are evicted first (st.global.cs).
+// - Few ids are distributed in smaller groups than 32, so that all warps of the device have work.
 //
-// Go caller: internal/engine/cuda/gather.go, which decides all of that. Go twin: the loop in gather_test.go.
+// Go caller: internal/engine/cuda/gather.go, which chooses all of these parameters. Go twin: the
+// loop in gather_test.go.
 #include "common/philox.cuh"
 
 typedef unsigned char u8;

@@ -1,11 +1,12 @@
 // Checks a CSC that the device can read, in one launch.
 //
-// Everything is read once: each thread takes 16 bytes at a time, a grid apart, and keeps its first
-// offender, which is its lowest; the lowest of all is an atomicMin that valid arrays never pay for. The
-// block that ends last looks the offenders up and reports, so that the host reads values from memory
-// of its own, wherever the arrays lie.
+// Everything is read once: each thread reads 16 bytes at a time, with a stride of the grid, and
+// remembers its first violation, which is its lowest; the lowest of all is an atomicMin that valid
+// arrays never execute. The block that ends last looks up the violations and reports them, so that
+// the host reads values from its own memory, wherever the arrays are.
 //
-// Go caller: internal/engine/cuda/validate.go. Go twin: Graph.Validate in internal/graph/csc/validate.go.
+// Go caller: internal/engine/cuda/validate.go. Go twin: Graph.Validate in
+// internal/graph/csc/validate.go.
 #include "common/grid.cuh"
 
 // Mirrors validateArgs in internal/engine/cuda/validate.go; loading compares the sizes.

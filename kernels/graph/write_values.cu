@@ -1,10 +1,11 @@
 // Writes some values of a graph's edge array: to[ids[i]] = values[i].
 //
-// Samplers that learn change the values of the edges that a batch has drawn, which are few: copying those
-// and their ids is less than copying the array. A thread has an id at a time. No id stands in the list twice,
-// so no two threads write one place.
+// Samplers that learn change the values of the edges that a batch has drawn, which are few: copying
+// those and their ids is cheaper than copying the array. A thread writes one value at a time. The
+// ids of the list are distinct, so no two threads write to the same address.
 //
-// Go caller: internal/engine/cuda/program_arrays.go. Go twin: none; the host writes its own array in place.
+// Go caller: internal/engine/cuda/program_arrays.go. Go twin: none; the host writes its own array in
+// place.
 #include "common/philox.cuh"
 
 // Mirrors writeArgs in internal/engine/cuda/program_arrays.go; loading compares the sizes.

@@ -1,16 +1,21 @@
-// Contexts of fixed length: a warp for each seed, which takes rows hop by hop until a budget. docs/guide/tables.md has
-// the law.
+// Samples contexts of fixed length: a warp for each seed adds rows hop by hop, up to a budget.
+// docs/guide/tables.md defines the rule.
 //
-//   find    the rows that a context has stand in a table by open addressing, whose slots are their places and 1 more
-//   take    32 edges at a time, which stand in the order of the law: of those that lead from one node the first lane
-//           goes on, and of those whose nodes are new as many as fit, which a sum over the lanes says
-//   untimed of 32 rows of a hop the edges without times, one behind another: a lane finds its edge by the rows' sums
-//   timed   rows in the order of time are merged: each row and relation is a list, whose first edge is its key. 32 lists
-//           are a group, whose best is in memory; a lane has the best of every 32nd group. A step takes the best of
-//           the lanes, and finds the best of its group, and of its lane, again. 32 steps are taken at once.
+// Parts of a hop:
+//   find    looks up the rows of a context in a table with open addressing, whose slots hold their
+//           positions plus one
+//   take    adds 32 edges at a time, in the order of the rule: of edges from the same node only the
+//           first lane continues, and of edges with new nodes as many as fit, by a sum over the
+//           lanes
+//   untimed concatenates the edges without times of 32 rows of a hop: a lane finds its edge by the
+//           cumulative sums of the rows
+//   timed   merges rows that are sorted by time: each pair of row and relation is a list, whose
+//           first edge is its key. 32 lists are a group, whose best key is in memory; a lane holds
+//           the best of every 32nd group. A step takes the best of the lanes, and recomputes the
+//           best of its group and of its lane. 32 steps are taken at once.
 //
-// Warps share nothing but the bad seed and the report, and what a warp writes is read by its own lanes alone, behind
-// __syncwarp(). Neither the grid nor the block changes a byte.
+// Warps share only the bad seed and the report, and the output of a warp is read by its own lanes
+// only, after __syncwarp(). Neither the grid nor the block size changes a byte.
 //
 // Go caller: internal/engine/cuda/contexts.go. Go twin: internal/engine/contexts.
 #include "common/grid.cuh"

@@ -1,6 +1,8 @@
-// The L-hop uniform sampler of graphs with types in one cooperative launch, whatever the number of types and of
-// relations: hetero_batch.cuh. The kernels whose names end in _all also know weights, factors, trees and times.
-// Go caller: internal/engine/cuda/hetero.go.
+// The L-hop uniform sampler of heterogeneous graphs in one cooperative launch, for any number of
+// types and relations. hetero_batch.cuh describes the phases. The kernels whose names end in _all
+// also support weights, factors, disjoint trees and times.
+//
+// Go caller: internal/engine/cuda/hetero.go. Go twin: internal/engine/cpu/hetero.go.
 #include "hetero/hetero_batch.cuh"
 
 #define HETERO(name, I, ALL) \

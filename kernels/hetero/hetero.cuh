@@ -1,4 +1,5 @@
-// What hetero.cu and its launcher, internal/engine/cuda/hetero.go, agree on beside common/constants.cuh.
+// The argument structs that hetero.cu shares with its launcher, internal/engine/cuda/hetero.go, in
+// addition to common/constants.cuh.
 #pragma once
 #include "common/choose.cuh"
 #include "common/header.cuh"

@@ -1,32 +1,37 @@
-// The L-hop uniform sampler of graphs with types in one cooperative launch, whatever the number of types
-// and of relations.
+// The L-hop uniform sampler of heterogeneous graphs in one cooperative launch, for any number of
+// types and relations.
 //
-// A hop's rows stand in one list: those of the first relation (the vertices of its destination type that the
-// hop expands), then those of the second, and so on; and so do its edges. Blocks take equal slices of either
-// list, so that a hundred relations meet no more often than one. Where relations begin in the lists every
-// block works out for itself, from counters that all have added to before they met.
+// The rows of a hop are one list: first the rows of the first relation (the nodes of its
+// destination type that the hop expands), then those of the second, and so on; the edges are
+// another list in the same order. Blocks process equal slices of either list, so that a hundred
+// relations need no more barriers than one. Every block computes the offsets of the relations in
+// the lists itself, from counters that all blocks have added to before a barrier.
 //
-// Numbering is that of research/fused.cu. One map has a word for every vertex of every type, those of a type one
-// behind another; it holds the lowest rank at which a vertex occurred, and later its number within its type.
-// First occurrences are counted over the whole list, and for each relation. So a first occurrence has as number
-// how many there are before it in the list, plus what its relation's edges have in common: the vertices that
-// the source type had, plus the first occurrences of earlier relations from that type, minus those of all earlier ones.
-// Numbers within a type are below the ranks of all later edges, as neighbor/neighbor.cu needs it.
+// Numbering works like in research/fused.cu. One map has a word for every node of every type, one
+// type after another; a word holds the lowest rank at which the node occurred, and later its number
+// within its type. First occurrences are counted over the whole list, and for each relation. The
+// number of a first occurrence is the number of first occurrences before it in the list, plus a
+// constant of its relation: the nodes that the source type had, plus the first occurrences of
+// earlier relations from that type, minus those of all earlier relations. Numbers within a type are
+// below the ranks of all later edges, as neighbor/neighbor.cu requires.
 //
 // Phases of a hop:
-//   rows     in slices of the list: read, and what each relation takes                sums
+//   rows     in slices of the list: read, and the number of edges of each relation   sums
 //   draw     the same slices, in tiles of rows of one relation: choose, gather, claim barrier
-//   check    edges: first occurrences, and of each relation how many                  sums
-//   number   first occurrences get their numbers                                      barrier
-//   settle   edges that asked another edge get its number
+//   check    edges: first occurrences, and their number for each relation            sums
+//   number   first occurrences get their numbers                                     barrier
+//   settle   edges that refer to another edge get its number
 // The seeds are numbered as the edges of a hop before the first, whose relations are the types.
 //
-// Batches of which ALL is set also know rows that draw by weight, as neighbor/weighted.cuh says, the factors of
-// edges, which stand behind a block's edge ids, and disjoint trees: there a number belongs to a pair of tree and vertex, and the map's words stand in the table of neighbor/disjoint_map.cuh,
-// one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
-// are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/graph/times).
+// Batches with ALL also support rows that draw by weight (neighbor/weighted.cuh), the factors of
+// edges, which follow the edge ids of a block, and disjoint trees: a number then belongs to a pair
+// of tree and node, and the words of the map are in the table of neighbor/disjoint_map.cuh, one
+// table for all types, with nodes counted one type after another like in the map. The rows of a
+// tree, which are sorted by the times of their edges, are limited by the bound of the row's node
+// (Go: internal/graph/times).
 //
-// What one row gives: hetero_rows.cuh. Kernels: hetero.cu, static/static_hetero.cu, labor.cu. Go twin: internal/engine/cpu/hetero.go.
+// hetero_rows.cuh has the choice of a row's edges. Kernels: hetero.cu, static/static_hetero.cu,
+// labor.cu. Go twin: internal/engine/cpu/hetero.go.
 #pragma once
 #include "neighbor/disjoint_map.cuh"
 #include "hetero/hetero_rows.cuh"

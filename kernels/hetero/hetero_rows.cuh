@@ -1,5 +1,7 @@
-// What a row of a relation gives, of the kernels of graphs with types: the part that a bound leaves of it, its
-// choices by weight, and their factors. Go twins: internal/graph/times, rng.Chooser, rng.Weights.Factors.
+// The choice of a row's edges, for the kernels of heterogeneous graphs: the part of the row that a
+// time bound admits, its draws by weight, and their factors.
+//
+// Go twins: internal/graph/times, rng.Chooser, rng.Weights.Factors.
 #pragma once
 #include "neighbor/edge_factor.cuh"
 #include "common/row_draw.cuh"

@@ -1,19 +1,23 @@
-// HGT's subgraphs of graphs with types in one cooperative launch, whatever the number of types and of relations
-// (Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2).
+// HGT's subgraphs of heterogeneous graphs in one cooperative launch, for any number of types and
+// relations.
 //
-// An iteration is a hop of hetero_batch.cuh, whose rows are those of the vertices that the last one chose. Their edges
-// stay where it puts them, in working memory, with the numbers of the vertices that they lead from: rows are drawn
-// once, and in the end it is known which of their neighbours were chosen. Between two iterations:
-//   spend    rows share out budgets, integers, so that sums do not depend on the order          barrier
-//   sort     vertices with a number and no place, in tiles: by their keys in the race, of which as many are kept as
-//            the iteration takes                                                                 barrier
-//   merge    FAN runs of a type to one, of which as many are kept: an element's place is how many of each run are
-//            before it                                                                           barrier, each time
-// The last merge, or the sort where a type has one tile, gives places. All types are sorted and merged side by
-// side. In the end
-//   count    edges of each row that lead from chosen vertices, which get their places            sums
+// Source: Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1
+// and 2.
+//
+// An iteration is a hop of hetero_batch.cuh, whose rows are the nodes that the previous iteration
+// chose. Their edges remain in working memory, with the numbers of their source nodes: rows are
+// drawn once, and only the end shows which of their neighbors were chosen. Between two iterations:
+//   spend    rows distribute budgets, integers, so that sums do not depend on the order   barrier
+//   sort     nodes with a number and no place, in tiles: by their keys in the race, of which a tile
+//            retains as many as the iteration takes                                       barrier
+//   merge    FAN runs of a type to one, of the same maximal length: the place of an element is the
+//            number of elements of each run before it                            barrier, each time
+// The last merge assigns the places, or the sort if a type has one tile. All types are sorted and
+// merged at the same time. At the end:
+//   count    edges of each row that come from chosen nodes, which get their places        sums
 //   write    the same rows
-// A selection by digits of the keys before the sort would meet as often as the merges do, and leave a sort.
+// A selection by digits of the keys before the sort would need as many barriers as the merges do,
+// plus a sort.
 //
 // Go caller: internal/engine/cuda/hgt.go. Go twin: internal/engine/cpu/hgt.go.
 #include "hetero/hetero_batch.cuh"

@@ -1,5 +1,7 @@
-// LABOR on graphs with types in one cooperative launch, whatever the number of types and of relations: labor.cuh.
-// Go caller: internal/engine/cuda/labor.go.
+// LABOR on heterogeneous graphs in one cooperative launch, for any number of types and relations.
+// labor.cuh describes the phases.
+//
+// Go caller: internal/engine/cuda/labor.go. Go twin: internal/engine/cpu/labor.go.
 #include "hetero/labor.cuh"
 
 #define LABOR(name, I) \

@@ -1,19 +1,25 @@
-// LABOR on graphs with types: which edges of a hop stay, in the launch that makes the batch (hetero_batch.cuh).
+// LABOR on heterogeneous graphs: the selection of the edges of a hop, in the launch that samples the
+// batch (hetero_batch.cuh).
 //
-// The rows of a hop stand in one list, relation by relation, and here so do all of their edges that are not excluded: the
-// candidates. To what is made of them a row is what a column is to a program, so the steps are those of programs
-// (program/program.cuh): the search of factors, the smallest keys of a column, sums in their order, and memory that is taken when its
-// size is known. Candidates are shared out in equal parts, whatever rows and relations they are of.
+// Source: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
+// in GNNs", NeurIPS 2023.
+//
+// The rows of a hop are one list, relation by relation, and so do all of their edges that are not
+// excluded: the candidates. A row has the role of a column in a program, so the steps are those of
+// programs (program/program.cuh): the search of factors, the smallest keys of a column, sums in a
+// fixed order, and memory that is allocated once its size is known. Blocks process equal slices of
+// the candidates, across rows and relations.
 //
 // Phases of a hop, between those of hetero_batch.cuh:
-//   rows     read, and where their candidates begin                                              sum, barrier
-//   weigh    weights over the largest of a row, where rows have some                             2 barriers
+//   rows     read, and the offsets of their candidates                                  sum, barrier
+//   weigh    weights over the largest of a row, if there are weights                     2 barriers
 //   decide   exact: keys, then the bound of each row's smallest; else factors, in rounds of LABOR-i
-//   keep     a bit for each candidate that stays, and how many of each relation                  sum
-//   emit     those that stay: sources, ids, factors, claims                                      barrier
-//   after    where rows begin among them; weights that are a mean's
+//   keep     a bit for each selected candidate, and their number for each relation       sum
+//   emit     the selected candidates: sources, ids, factors, claims                      barrier
+//   after    the offsets of rows among them; weights for means
 //
-// In rounds a relation's sources have slots in a table of pairs (neighbor/disjoint_map.cuh) of relation and vertex.
+// In rounds, the sources of a relation have slots in a table of pairs of relation and node
+// (neighbor/disjoint_map.cuh).
 //
 // Kernels: labor.cu. Go twin: internal/engine/cpu/labor.go.
 #pragma once

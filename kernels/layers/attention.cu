@@ -1,4 +1,6 @@
-// Attention on rows of float32 and float64: attention.cuh says how.
+// Attention on rows of float32 and float64. attention.cuh describes the algorithm.
+//
+// Go caller: internal/engine/cuda/attention.go. C twin: internal/engine/cpu/layers (attend.h).
 #include "layers/attention.cuh"
 
 #define FLOATS(function)                             \

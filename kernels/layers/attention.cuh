@@ -1,23 +1,30 @@
-// Attention over the segments of a CSR, as graph attention networks have it (Velickovic et al., 2018): an edge from
-// u to row v has the score leaky_relu(source[u] + target[v] + edge) of each head, the softmax of a row's scores are its
-// edges' weights, and the row is the sum of x[u] by them.
+// Attention over the segments of a CSR, as in graph attention networks: an edge from u to row v has
+// the score leaky_relu(source[u] + target[v] + edge) of each head, the softmax of a row's scores are
+// its edges' weights, and the row is the sum of x[u] times the weights.
 //
-// With torch's operations each of these is an array of the edges, of which one is as wide as x. Here forward is one
-// launch: a group of lanes takes a row, as in segment.cuh, and holds the largest score so far, the sum of what is
-// beyond it, and the sum of rows (an online softmax); when a larger score comes, both sums are scaled. Four edges
-// are taken at a time, so there is a fifth exponential for each four. Beside the rows it writes only the logarithm of
-// each row's sum, from which backward has an edge's weight by one exponential.
+// Source: P. Velickovic et al., "Graph Attention Networks", ICLR 2018.
 //
-// attend_back has a row of the CSR and a head to a group of lanes, like dots in segment.cuh: the gradient of a weight
-// is the product of the row's gradient and x[u]. Once a row has all of its edges' (they wait in pre), it has their
-// mean by the weights, and with it the gradient of each score, whose sum is target's. It also writes the weights. What
-// is left are reductions by source, of gradients times weights and of scores' gradients, which are those of
-// segment.cuh. No step has atomics: the same bits on every run, though not the CPU's, whose exponential is another.
+// With torch's operations each of these is an array over the edges, one of which is as wide as x.
+// Here forward is one launch: a group of lanes processes a row, as in segment.cuh, and holds the
+// largest score so far, the sum of exponentials, and the weighted sum of rows (an online softmax); a
+// larger score rescales both sums. Four edges are processed at a time, with a fifth exponential for
+// each four. In addition to the rows it writes only the logarithm of each row's sum, from which
+// backward computes an edge's weight by one exponential.
 //
-// x, out and the weights are values of any width; scores and their gradients are those they are added as. Each part
-// of a score may be missing; scores that are made elsewhere are a part of the edges alone, with a slope of 1.
+// attend_back assigns a row of the CSR and a head to a group of lanes, like dots in segment.cuh: the
+// gradient of a weight is the dot product of the row's gradient and x[u]. Once a row has the
+// gradients of all of its edges (which wait in pre), it computes their weighted mean, and with it
+// the gradient of each score; their sum is the gradient of target. It also writes the weights. The
+// rest are reductions by source, of gradients times weights and of the scores' gradients, by
+// segment.cuh. No step uses atomics: the bits are the same on every run, but not those of the CPU,
+// whose exponential differs.
 //
-// Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/attention.go. Go twin: internal/engine/cpu/layers (attend.h).
+// x, out and the weights are values of any width; scores and their gradients have the type of the
+// sums. Each part of a score may be missing; scores that are computed before are the edge part only,
+// with a slope of 1.
+//
+// Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/attention.go. C twin:
+// internal/engine/cpu/layers (attend.h).
 #pragma once
 #include "layers/edge_scores.cuh"
 

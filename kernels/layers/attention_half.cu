@@ -1,4 +1,7 @@
-// Attention on rows of float16 and bfloat16, with scores of float32: attention.cuh says how.
+// Attention on rows of float16 and bfloat16, with scores of float32. attention.cuh describes the
+// algorithm.
+//
+// Go caller: internal/engine/cuda/attention.go. C twin: internal/engine/cpu/layers (attend.h).
 #include "layers/attention.cuh"
 
 #define VECTORS(function, V)                     \

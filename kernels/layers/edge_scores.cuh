@@ -1,14 +1,20 @@
-// Scores of edges as GATv2 has them (Brody et al., 2022): those of head h of an edge from u to row v are the product of
-// att[h] and leaky_relu(x[u] + own[v] + edge), whose softmax attention.cuh takes as scores that edges have themselves.
-// With torch's operations the sum alone is an array of the edges as wide as x; here it is in registers.
+// Edge scores of GATv2: the score of head h of an edge from u to row v is the dot product of att[h]
+// and leaky_relu(x[u] + own[v] + edge). attention.cuh computes their softmax.
 //
-// edge_scores has a row of the CSR and a head to a group of lanes, like dots in segment.cuh. edge_scores_back has the
-// columns of a row to lanes, like sums there, and adds for each row what its edges give to own[v], and to att, of
-// which the rows are added by the caller. The gradient of x is the same over the edges by their sources: x and own
-// change places, and places say whose gradient an edge has. Of a long row's pieces both wait in room, and segment_fold
-// adds them. No step has atomics.
+// Source: S. Brody, U. Alon, E. Yahav, "How Attentive are Graph Attention Networks?", ICLR 2022.
 //
-// Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/edge_scores.go. Go twin: internal/engine/cpu/layers (edge_scores.h).
+// With torch's operations the sum is an array over the edges that is as wide as x; here it stays in
+// registers.
+//
+// edge_scores assigns a row of the CSR and a head to a group of lanes, like dots in segment.cuh.
+// edge_scores_back assigns the columns of a row to lanes, like sums there, and adds for each row the
+// gradients of own[v] and of att over its edges; the caller adds the rows of the latter. The
+// gradient of x is the same computation over the edges by their sources: x and own are exchanged,
+// and places says which edge has which gradient. The pieces of a long row wait in room, and
+// segment_fold adds them. No step uses atomics.
+//
+// Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/edge_scores.go. C twin:
+// internal/engine/cpu/layers (edge_scores.h).
 #pragma once
 #include "layers/segment.cuh"
 

@@ -1,4 +1,6 @@
-// Rows of float32 and float64, reduced over segments: segment.cuh says how.
+// Segment reductions of float32 and float64 rows. segment.cuh describes the algorithm.
+//
+// Go caller: internal/engine/cuda/segment.go. C twin: internal/engine/cpu/layers (body.h).
 #include "layers/segment.cuh"
 
 #define FLOATS(function, OF, FACTOR)                                      \

@@ -1,43 +1,50 @@
-// Reduces rows of x over the segments of a CSR: row r of the result is the sum, the mean or the largest of
-// x[indices[e]] for e of [indptr[r], indptr[r + 1]). Layers of a graph network spend their time here.
+// Reduces rows of x over the segments of a CSR: row r of the result is the sum, the mean or the
+// maximum of x[indices[e]] over e in [indptr[r], indptr[r + 1]). Layers of a graph network spend
+// most of their time here.
 //
-// torch copies a row for each edge and reduces those, by atomics or by segment_reduce: an array of [edges, width]
-// is written and read again. Here each row of x goes from memory into registers and is added there. The first
-// layer does not even have its x: with ids the row of an edge is x[ids[indices[e]]], of the table of features
-// itself, and the rows of a batch are never written.
+// torch copies a row for each edge and reduces the copies, by atomics or by segment_reduce: it
+// writes and reads an array of [edges, width]. Here each row of x goes from memory into registers
+// and is added there. The first layer does not even need its x: with ids the row of an edge is
+// x[ids[indices[e]]] of the feature table itself, and the rows of a batch are never written.
 //
-// The unit of work is a row of the result, or 32 vectors of it where it is wider: those are row y of the grid.
-// 2^group lanes take it, of which each has N columns, and adds the edges in their order, every product and every
-// sum rounded by itself, those of 16 bits as float. So the bits are the CPU's, and the same on every run. Columns
-// never meet, nor do lanes.
+// The unit of work is a row of the result, or 32 vectors of it if it is wider: row y of the grid.
+// 2^group lanes process it, each with N columns, and add the edges in their order, every product and
+// every sum rounded separately, and 16-bit values as float32. So the bits are those of the CPU, and
+// the same on every run. Columns and lanes are independent.
 //
-// - What is on its way decides the speed. A lane loads the rows of AHEAD edges, then the ids of the AHEAD behind
-//   them, and only then adds; with ids it also has the sources of the AHEAD behind those on their way.
-// - Lanes without an edge read zeros that the L1 has, as in features/gather.cu: of a load that only some do ptxas makes one
-//   to another register and a move, which waits. A sum is never -0, since it begins at +0; so + 0 changes none.
-// - A row of at least 2 a.piece edges is long: it is added in pieces of so many, of which the last has what is left, and
-//   then the pieces' sums are added in their order. In a launch with pieces they are items of the work beside the
-//   rows, whose results wait in room for segment_fold, so that a hub is nobody's alone. Piece i of a row is found by
-//   the multiple of a.piece that is the row's own number i, of which there is at least one for each piece: so nobody
-//   makes a list, and nobody waits for its length. Without pieces a group adds them one after another: the same bits.
+// - The number of loads in flight determines the speed. A lane loads the rows of AHEAD edges, then
+//   the ids of the next AHEAD, and only then adds; with ids it also has the sources of the AHEAD
+//   edges after those in flight.
+// - Lanes without an edge read zeros that the L1 holds, as in features/gather.cu: ptxas compiles a
+//   conditional load to a load into another register and a move, which waits. A sum is never -0,
+//   since it begins at +0; so + 0 changes none.
+// - A row of at least 2 a.piece edges is long: it is added in pieces of a.piece edges, the last of
+//   which has the rest, and then the sums of the pieces are added in order. In a launch with pieces
+//   they are separate items of work in addition to the rows, whose results wait in room for
+//   segment_fold, so that several groups share a hub. Piece i of a row is found by the multiple of
+//   a.piece that is the row's own number i, of which there is at least one for each piece: so no
+//   list of pieces is built, and nothing waits for its length. Without pieces a group adds them one
+//   after another, with the same bits.
 //
-// An id that is no source, or no row of x, is not read: the edge adds nothing, and its place is noted where that is
-// asked for. Offsets beyond the edges are taken for the end, so wrong ones cost wrong sums and no fault. Edges
-// beyond the last offset are no row's: padding.
+// An id that is no source, or no row of x, is not read: the edge adds nothing, and its position is
+// reported if requested. Offsets beyond the edges are clamped to the end, so wrong ones cause wrong
+// sums and no fault. Edges beyond the last offset are padding.
 //
-// The gradient of a sum is the sum over the edges by their sources (transpose.cu). Places say which edge of the CSR
-// that was reduced an edge is, where it had weights. Degrees are the offsets of that CSR: the gradient of a mean is
-// a sum of rows over their degrees.
+// The gradient of a sum is the sum over the edges by their sources (transpose.cu). places says which
+// edge of the original CSR an edge is, for weights. degrees are the offsets of that CSR: the
+// gradient of a mean is a sum of rows over their degrees.
 //
-// fold and fold_max finish the long rows of the launch before them.
+// fold and fold_max finish the long rows of the previous launch.
 //
-// taken is the gradient of the largest: over the edges by their sources, what the rows have whose largest a source
-// was. dots multiplies, for each edge, both of its rows; row y of the grid has head y, a group of lanes a row. It
-// adds in the order of lanes and may fuse: the same bits on every run, but not the CPU's.
+// taken is the gradient of the maximum: over the edges by their sources, it adds the gradients of
+// the rows whose maximum a source was. dots computes, for each edge, the dot product of both of its
+// rows; row y of the grid has head y, with a group of lanes per row. It adds in the order of lanes
+// and may fuse: the bits are the same on every run, but not those of the CPU.
 //
-// AHEAD of 8 spilled registers where vectors are of 16 bytes; with 4, 64 of them hold all that is on its way.
+// AHEAD of 8 spilled registers for vectors of 16 bytes; with 4, 64 of them hold all loads in flight.
 //
-// Kernels: segment.cu, segment_half.cu. Go caller: internal/engine/cuda/segment.go. Go twin: internal/engine/cpu/layers (body.h).
+// Kernels: segment.cu, segment_half.cu. Go caller: internal/engine/cuda/segment.go. C twin:
+// internal/engine/cpu/layers (body.h).
 #pragma once
 #include "common/half.cuh"
 

@@ -1,4 +1,7 @@
-// Rows of float16 and bfloat16, reduced over segments and added as float32: segment.cuh says how.
+// Segment reductions of float16 and bfloat16 rows, added as float32. segment.cuh describes the
+// algorithm.
+//
+// Go caller: internal/engine/cuda/segment.go. C twin: internal/engine/cpu/layers (body.h).
 #include "layers/segment.cuh"
 
 #define VECTORS(function, V, OF, FACTOR)                              \

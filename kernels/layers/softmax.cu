@@ -1,17 +1,18 @@
-// The softmax of scores over the segments of a CSR, for each head by itself, and its gradient: edge e of a row has
-// exp(x[e]) over the sum of that in the row.
+// The softmax of edge scores over the segments of a CSR, for each head separately, and its gradient:
+// edge e of a row gets exp(x[e]) over the sum of the exponentials of the row.
 //
-// A warp takes a row, and 32 heads of it, which are row y of the grid. As many lanes as whole edges fill go through
-// the scores of the row as they stand in memory, so that a lane stays with its head: with 4 heads, 8 edges a step.
-// Lanes of a head meet once for the largest score and once for the sum. Rows are read three times, of which two are
-// from the L1. Scores of 16 bits are added as float32.
+// A warp processes a row, and 32 heads of it, which are row y of the grid. A step reads as many
+// whole edges as the lanes hold, in memory order, so that a lane always has the same head: with 4
+// heads, 8 edges per step. Lanes of a head exchange values once for the largest score and
+// once for the sum. Rows are read three times, twice of these from the L1. Scores of 16 bits are
+// added as float32.
 //
-// What is behind the last offset is padding, and becomes 0.
+// Scores after the last offset are padding, and become 0.
 //
-// Long rows are in pieces, as in segment.cuh, of which softmax leaves the largest score and the sum, or the part of the
-// gradient's sum, in room, and softmax_pieces has the rest.
+// Long rows are split into pieces, as in segment.cuh: softmax writes the largest score and the sum
+// of each piece, or its part of the gradient's sum, to room, and softmax_pieces does the rest.
 //
-// Go caller: internal/engine/cuda/attention.go. Go twin: internal/engine/cpu/layers (attend.h).
+// Go caller: internal/engine/cuda/attention.go. C twin: internal/engine/cpu/layers (attend.h).
 #include "layers/segment.cuh"
 
 // Mirrors softmaxArgs in internal/engine/cuda/attention.go; loading compares the sizes.

@@ -1,25 +1,28 @@
-// Groups the edges of a CSR by their sources: starts[s] is where those of source s begin, rows and places which
-// row and which edge each is, in the order of the edges. The gradient of a reduction is one over this CSR.
+// Groups the edges of a CSR by their sources: starts[s] is the offset of the edges of source s, rows
+// and places hold the row and the position of each edge, in the order of the edges. The gradient of
+// a reduction is a reduction over this CSR.
 //
-// torch sorts the edges by their sources and searches all bounds in the result: some twenty launches, and passes
-// over all bits of the ids. Sources are small numbers here, so it is a counting sort, five small launches of
-// which none waits for the host:
+// torch sorts the edges by their sources and searches all bounds in the result: some twenty
+// launches, with a radix sort over all bits of the ids. Sources are small numbers here, so a
+// counting sort is enough, five small launches that never wait for the host:
 //
-//   clear  the counts are zero
-//   count  an edge takes a number among those of its source, by an atomic: the edges of a source that are in
-//          one warp take theirs together, so that a hub does not queue for each of its edges
-//   scan   the counts become starts, by tiles of sources; what is before a tile is the sum of tiles, which
-//          count has made
-//   place  an edge and its row go to their source's list, where the number says. Whoever is alone is done
-//   order  an edge finds out how many of its list come before it, and goes there. So the order is that of the
-//          edges, whatever order the atomics came in
+//   clear  sets the counts to zero
+//   count  gives an edge a number among those of its source, by an atomic: the edges of a source
+//          that are in one warp share one atomic, so that a hub does not serialize its edges
+//   scan   turns the counts into starts, by tiles of sources; the offset of a tile is the sum of the
+//          previous tiles, which count has computed
+//   place  writes an edge and its row to the list of its source, at its number. Lists of one edge
+//          are complete then
+//   order  counts for each edge how many of its list precede it, and moves it there. So the result
+//          is in the order of the edges, for any order of the atomics
 //
-// Lists are short: a vertex that is sampled often is named once by a row. In order an edge reads all of its list,
-// which is quadratic, so lists of more than TRANSPOSE_LONG are sorted by a block each, 8 bits a pass (long_list).
+// Lists are short: a row names a frequent node only once. In order an edge reads all of its list,
+// which is quadratic, so lists of more than TRANSPOSE_LONG are radix sorted by one block each, 8
+// bits at a time (long_list).
 //
-// Edges beyond the last offset are padding and not looked at, nor are ids that are no source.
+// Edges beyond the last offset are padding and ignored, and so are ids that are no source.
 //
-// Go caller: internal/engine/cuda/transpose.go. Go twin: internal/engine/cpu/layers (transpose.h).
+// Go caller: internal/engine/cuda/transpose.go. C twin: internal/engine/cpu/layers (transpose.h).
 #include "common/warp_match.cuh"
 
 // Mirrors transposeArgs in internal/engine/cuda/transpose.go; loading compares the sizes.

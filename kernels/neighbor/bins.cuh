@@ -1,5 +1,6 @@
-// Lowest ranks of vertices without a map: pairs of (vertex, rank) go into bins, and a bin fits into a
-// table in shared memory. A bin that overflows is noticed and makes the launch end with STATUS_BINS_FULL.
+// Computes the lowest ranks of nodes without a map: pairs of (node, rank) are written to bins, and
+// each bin fits into a table in shared memory. A bin that overflows ends the launch with
+// STATUS_BINS_FULL.
 #pragma once
 #include "neighbor/neighbor.cuh"
 

@@ -1,6 +1,8 @@
-// What only the kernels of disjoint trees need: where trees share nothing, a number
-// belongs to a pair of tree and vertex, and the map's words stand in an open-addressing table of pairs.
-// The host empties it before the launch, and it is at most half full.
+// The map of disjoint trees: a number belongs to a pair of tree and node, since trees share nothing,
+// and the words of the map are in an open-addressing table of pairs. The host clears it before the
+// launch, and it is at most half full.
+//
+// Go twin: disjointMap in internal/engine/cpu/disjoint.go.
 #pragma once
 #include "neighbor/neighbor.cuh"
 

@@ -1,4 +1,5 @@
-// How a block of neighbor.cu draws the rows of a hop: choose, gather, claim.
+// The draw phase of a block of neighbor.cu: it chooses the edges of a hop's rows, gathers their
+// neighbors, and claims their numbers.
 #pragma once
 #include "neighbor/hop.cuh"
 

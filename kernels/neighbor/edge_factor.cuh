@@ -1,8 +1,11 @@
-// The Horvitz-Thompson factors of a row that has drawn by weight, by a warp, for every kernel that makes them.
+// The Horvitz-Thompson factors of a row that has drawn by weight, computed by a warp, for every
+// kernel that computes factors.
 //
-// Without replacement, the factor of an edge of weight w is 1 / (1 - exp(-w tau)), where tau is when the
-// first edge arrives that was not chosen, if each arrives at an exponential time with its weight as rate.
-// Given the order of the choices, the gaps between arrivals are independent and exponential.
+// Without replacement, the factor of an edge of weight w is 1 / (1 - exp(-w tau)), where tau is the
+// time of the first arrival of an edge that was not chosen, if each edge arrives at an exponential
+// time with its weight as rate. Conditioned on the order of the choices, the gaps between arrivals
+// are independent and exponential.
+//
 // Go twin: rng.Weights.Factors.
 #pragma once
 #include "common/real.cuh"

@@ -1,15 +1,17 @@
-// The Horvitz-Thompson factors of a batch that neighbor.cu or weighted.cu has made: for each edge by what y
-// is to be multiplied so that its sum over a vertex's sampled edges is, in the mean, that over all its edges.
+// The Horvitz-Thompson factors of a batch that neighbor.cu or weighted.cu has sampled: with these
+// factors, a sum over a node's sampled edges is an unbiased estimate of the sum over all its edges.
 //
-// It runs behind that launch, in the same stream. The batch's report is in the device's memory then; this
-// kernel hands it on to the host, where the batch is there with an array more for each block, and where it
-// is not as it is. So the kernels of those who want no factors know nothing of them.
+// The kernel runs after that launch, in the same stream. The report of the batch is in device memory
+// then; this kernel forwards it to the host, with an additional array for each block if the batch
+// succeeded, and unchanged otherwise. So the kernels of batches without factors need no changes.
 //
-// A row is a warp's. What it has drawn is drawn again, from the same state: at once where all first draws are
-// accepted, else by weighted_wide, which serves any fanout; all ways to a row's choices give the same ones. Their positions stand where the factors
-// will. Rows that draw uniformly have one factor for all edges, and rows that give all have 1.
+// A warp processes a row. It repeats the draws of the row, from the same state: directly if all
+// first draws are accepted, otherwise by weighted_wide, which supports any fanout; all ways to a
+// row's choices yield the same ones. Their positions are stored where the factors are written later.
+// Rows that draw uniformly have one factor for all edges, and rows that contribute all edges have 1.
 //
-// What the factors are: edge_factor.cuh. Go caller: internal/engine/cuda/factors.go.
+// edge_factor.cuh defines the factors. Go caller: internal/engine/cuda/factors.go. Go twin:
+// rng.Weights.Factors.
 #include "neighbor/edge_factor.cuh"
 
 // What is of one batch alone. Mirrors factorBatch in internal/engine/cuda/factors.go.

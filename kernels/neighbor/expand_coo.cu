@@ -1,12 +1,12 @@
-// Writes the edges of a batch's blocks one by one: to every edge its destination, and beside it, where
-// that is asked for, its source.
+// Expands the blocks of batches to edge lists: for every edge its destination and, if requested, its
+// source.
 //
-// torch does the same with arange, diff and repeat_interleave, which is a dozen launches a block and,
-// of a launch of 3 us each, most of the time of a small batch. Here all blocks of a batch, and of the
-// batches beside it, are one launch, in one width or in both: row y of the grid has block y. The unit of work is an edge: a thread looks its row up in
-// indptr, by halving. Lanes of a warp have edges side by side, so that they read the same few words
-// and write whole lines, and neither a row of millions of edges nor millions of empty rows is more
-// work for one thread than for another.
+// torch does the same with arange, diff and repeat_interleave, which is a dozen launches per block
+// and, at 3 us per launch, most of the time of a small batch. Here all blocks of one or several
+// batches are one launch, in one id width or in both: row y of the grid has block y. The unit of
+// work is an edge: a thread finds its row in indptr by binary search. Lanes of a warp have
+// consecutive edges, so that they read the same few words and write whole lines, and neither a row
+// of millions of edges nor millions of empty rows unbalances the threads.
 //
 // Go caller: internal/engine/cuda/expand.go. Go twin: ExpandRows in internal/graph/csc/coo.go.
 #include "common/philox.cuh"

@@ -1,4 +1,4 @@
-// What a block of neighbor.cu knows of its batch while it goes from hop to hop, and what rows give.
+// The state of a block of neighbor.cu from hop to hop, and the number of edges of its rows.
 #pragma once
 #include "neighbor/large_fanout.cuh"
 #include "neighbor/bins.cuh"

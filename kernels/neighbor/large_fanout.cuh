@@ -1,4 +1,5 @@
-// What only the kernels neighbor32_any and neighbor64_any need. Not inlined, since few rows come here.
+// The choice of a row's edges for any fanout, which only the kernels neighbor32_any and
+// neighbor64_any need. It is not inlined, since few rows use it.
 #pragma once
 #include "neighbor/neighbor.cuh"
 

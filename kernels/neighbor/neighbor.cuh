@@ -1,4 +1,5 @@
-// What neighbor.cu and its launcher, internal/engine/cuda/neighbor.go, agree on beside common/constants.cuh.
+// The argument structs that neighbor.cu shares with its launcher, internal/engine/cuda/neighbor.go,
+// in addition to common/constants.cuh.
 #pragma once
 #include "common/choose.cuh"
 #include "common/grid.cuh"

@@ -1,4 +1,4 @@
-// All hops of a batch: the seeds, and the order of the phases; neighbor.cu says how they work.
+// All hops of a batch: the seeds, and the order of the phases. neighbor.cu describes the phases.
 #pragma once
 #include "neighbor/renumber.cuh"
 

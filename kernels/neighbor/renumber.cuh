@@ -1,4 +1,5 @@
-// How a block of neighbor.cu numbers the vertices of a hop, by first occurrence.
+// The check and number phases of a block of neighbor.cu: it numbers the nodes of a hop by first
+// occurrence.
 #pragma once
 #include "neighbor/draw.cuh"
 

@@ -1,8 +1,8 @@
-// neighbor.cu for rows that draw by weight: all else of a batch is the same. Rows have positive weights
-// only, since the edges without are none of the graph's (Go: internal/graph/weights).
+// neighbor.cu for rows that draw by weight; the rest of a batch is the same. Rows have positive
+// weights only, since edges without are removed from the graph (Go: internal/graph/weights).
 //
-// Source: M. Vose's alias tables; successive sampling, as weighted.cuh says.
-// Go callers: internal/engine/cuda/neighbor.go and many.go. Go twin: internal/rng/weighted.go.
+// Source: M. Vose's alias tables; successive sampling, as in weighted.cuh.
+// Go callers: internal/engine/cuda/neighbor.go and multi_batch.go. Go twin: internal/rng/weighted.go.
 #include "neighbor/phases.cuh"
 
 KERNEL(weighted32, int, WEIGHTED)

@@ -1,8 +1,11 @@
-// How a row with weights chooses its edges. Draw j is choice j by the alias table. Choices that are
-// excluded, or were drawn before, are refused; the next SPARE * fanout draws take their places, in order,
-// as far as they are new, and what is open then is drawn by the sums over the edges that are left. That is
-// successive sampling exactly, and bounded whatever the weights are. Rows of up to SHORT edges make no spare
-// draws: most of theirs would be refused. Go twin: rng.Chooser.Weighted.
+// The choice of the edges of a row with weights. Draw j is choice j by the alias table. Choices that
+// are excluded, or were drawn before, are refused; the next SPARE * fanout draws replace them, in
+// order, unless they are refused, too, and the rest is drawn by the sums over the remaining edges.
+// This is successive sampling exactly, and bounded for any weights. Rows of up to SHORT edges make
+// no spare draws: most of theirs would be refused.
+//
+// Source: M. Vose, "A linear algorithm for generating random numbers with a given distribution",
+// IEEE Transactions on Software Engineering 17 (9), 1991. Go twin: rng.Chooser.Weighted.
 #pragma once
 #include "neighbor/neighbor.cuh"
 

@@ -1,4 +1,6 @@
-// How a program chooses some of many: by the smallest keys, of all or of each column, and uniformly.
+// Choices of a program: of elements by the smallest keys, among all or in each column, and uniformly.
+//
+// Go twin: internal/program/run/select.go.
 #pragma once
 #include "program/labor.cuh"
 #include "program/filter.cuh"

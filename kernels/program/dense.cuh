@@ -1,6 +1,8 @@
-// Dense rows of a program: float32 numbers of vertices, times inputs, and of edges the product of two. Products are
-// exact as doubles and are added in the order that docs/algorithms/operators.md has. Rows come as functors of a row and a number
-// of it. Go twin: internal/program/dense.
+// Dense rows of a program: float32 numbers of nodes, times inputs, and for edges the dot product of
+// two rows. Products are exact as doubles and are added in the order that
+// docs/algorithms/operators.md defines. Rows are functors of a row and a column.
+//
+// Go twin: internal/program/dense.
 #pragma once
 #include "program/sums.cuh"
 

@@ -1,6 +1,14 @@
-// Dependent rounding: edges of each column by their chances, so many as these sum up to. Gandhi et al., J. ACM 53 (2006):
-// two edges meet, and one of them is settled. A lane has every 32nd edge of its column, and then the lanes' last ones meet,
-// as docs/algorithms/operators.md has it: a hub of 100,000 edges is a chain of 3,100 meetings. Go twin: internal/program/run/dependent.go.
+// Dependent rounding: selects edges of each column by their chances, as many as the chances sum up
+// to.
+//
+// Source: R. Gandhi et al., "Dependent rounding and its applications to approximation algorithms",
+// J. ACM 53 (2006).
+//
+// Two open edges are compared, and one of them is decided. A lane has every 32nd edge of its column,
+// and then the last open edges of the lanes are compared, as docs/algorithms/operators.md defines: a
+// hub of 100,000 edges is a chain of 3,100 comparisons.
+//
+// Go twin: internal/program/run/dependent.go.
 #pragma once
 #include "program/choose.cuh"
 

@@ -1,4 +1,6 @@
-// Matrices of a program: which edges they have, column by column.
+// Matrices of a program: the edges of each, column by column.
+//
+// Go twin: internal/program/run/edges.go.
 #pragma once
 #include "program/program.cuh"
 

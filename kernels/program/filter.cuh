@@ -1,5 +1,7 @@
-// Edges of whole columns that pass a test, where the columns' other edges are not written down: a list of them all is
-// three words an edge, of which LABOR keeps a tenth. Go: sieved() in internal/program/source.
+// Edges of whole columns that satisfy a predicate, without a list of the columns' other edges: a
+// list of all edges takes three words per edge, of which LABOR selects a tenth.
+//
+// Go generator: sieved() in internal/program/source.
 #pragma once
 #include "program/edges.cuh"
 

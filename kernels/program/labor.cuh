@@ -1,5 +1,8 @@
-// Chances min(1, c q) of a column's edges: its factor c, by what LABOR asks of them (Go twin: internal/program/run/labor.go)
-// or by their sum (level.go there).
+// Chances min(1, c q) of a column's edges, with its factor c by LABOR's equation (Go twin:
+// internal/program/run/labor.go) or by their sum (Go twin: cap.go there).
+//
+// Source: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
+// in GNNs", NeurIPS 2023.
 #pragma once
 #include "program/search.cuh"
 

@@ -1,5 +1,7 @@
-// The numbers of programs (docs/algorithms/operators.md): maps, keys of races, and sums that do not depend on the
-// order. Every operation is rounded to nearest by itself. Go twin: internal/program/run.
+// The numbers of programs (docs/algorithms/operators.md): maps, keys of races, and sums that do not
+// depend on the order. Every operation is rounded to nearest separately.
+//
+// Go twin: internal/program/run.
 #pragma once
 #include "common/philox.cuh"
 #include "common/real.cuh"

@@ -1,23 +1,28 @@
-// Hops whose edges stay by chances, an edge where the number of its source is at most its chance: LABOR of a graph without weights.
-// Of LABOR-0 the chance is the destination's, k over the degree; of LABOR-i, min(1, c pi), pi the source's. The steps of any
-// program make the same batch; here they are one or two passes over all edges of a hop, and three over those that stay.
-// Go: source.Poisson, passes.Poisson.
+// Hops of Poisson sampling: an edge is selected if the number of its source is at most the edge's
+// chance, as in LABOR on a graph without weights. For LABOR-0 the chance belongs to the destination,
+// k over the degree; for LABOR-i it is min(1, c pi), with pi of the source. The general steps of a
+// program sample the same batch; this file needs one or two scans over all edges of a hop, and three
+// over the selected ones.
 //
-// The columns of a hop are the vertices numbered so far. What a hop looks at, all of their in-edges one behind another, is shared
-// out to warps in equal parts, whatever columns they are of. How many edges of a part stay differs much: all of a short column, a
-// few of a hub's million. So a warp puts those that stay into pieces of one stage, and the pieces are shared out again.
+// Source: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
+// in GNNs", NeurIPS 2023. Go: source.Poisson, passes.Poisson. Go twin: internal/program/run.
+//
+// The columns of a hop are the nodes numbered so far. All of their in-edges, one column after
+// another, are distributed to warps in equal parts, across columns. The number of selected edges of
+// a part varies much: all of a short column, a few of a hub's million. So a warp writes them into
+// pieces of one stage, and the pieces are distributed again.
 //
 // Phases of a hop:
-//   raise    LABOR-i, edges: pi of the source is at least the factor of the destination       barrier
-//   search   LABOR-i, columns: the factor c, and a bit for each edge that stays               barrier; more where columns are long
-//            (both again for each round)
-//   look     edges: the number of the source; a bit, and a place in a piece; how many stay   sum
-//   place    parts: how many stay before each 32 edges                                       barrier
-//   emit     pieces: ids, places, claims                                                     barrier
-//   check    those that stay: a first occurrence where the map still holds its rank; the
-//            degrees of the vertices that are new                                            sum
-//   number   first occurrences get their numbers, in order, and their columns are read       barrier
-//   settle   (while the next hop looks) edges that asked another one get its number
+//   raise    LABOR-i, edges: pi of the source is at least the factor of the destination    barrier
+//   search   LABOR-i, columns: the factor c, and a bit for each selected edge              barrier;
+//            more for long columns (both phases again for each round)
+//   look     edges: the number of the source; a bit, a position in a piece, and counts     sum
+//   place    parts: the number of selected edges before each 32 edges                      barrier
+//   emit     pieces: ids, positions, claims                                                barrier
+//   check    selected edges: a first occurrence if the map still holds its rank; the
+//            degrees of new nodes                                                          sum
+//   number   first occurrences get their numbers, in order, and their columns are read     barrier
+//   settle   (while the next hop looks) edges that refer to another edge get its number
 // The seeds are numbered as the edges of a hop before the first.
 #pragma once
 #include "program/labor.cuh"

@@ -1,14 +1,16 @@
-// What a generated program runs on: one cooperative launch, whose blocks go through the program's steps
-// together. Sizes are found on the device: every thread of the grid knows them, since a step that makes
-// something ends in a sum over all blocks. So all threads take the same memory of one working region, fail
-// together, and the host waits once.
+// The runtime of generated programs: one cooperative launch, whose blocks execute the program's
+// steps together. Sizes are computed on the device: every thread of the grid knows them, since a
+// step that produces data ends in a sum over all blocks. So all threads allocate the same memory of
+// one working region, fail together, and the host waits once.
 //
-// A step is a template, and what is of the program (which values, which edges) comes as functors that
-// the generator prints (Go: internal/program/source). Parts: numbers.cuh has the values,
-// edges.cuh matrices and lists, submatrix.cuh edges by their rows, filter.cuh columns that are
-// filtered, choose.cuh samples, dependent.cuh those by dependent rounding, sums.cuh reductions,
-// search.cuh factors of columns, labor.cuh chances of LABOR and with a sum, dense.cuh dense rows,
-// result.cuh the batch. Go caller: internal/engine/cuda/program.go. Go twin: internal/program/run.
+// A step is a template, and its program-specific parts (values, edges) are functors that the
+// generator prints (Go: internal/program/source).
+//
+// Parts: numbers.cuh has the values, edges.cuh matrices and lists, submatrix.cuh edges by their rows,
+// filter.cuh filtered columns, choose.cuh samples, dependent.cuh dependent rounding, sums.cuh
+// reductions, search.cuh factors of columns, labor.cuh chances of LABOR and with a sum, dense.cuh
+// dense rows, result.cuh the batch. Go caller: internal/engine/cuda/program.go. Go twin:
+// internal/program/run.
 #pragma once
 #include "common/choose.cuh"
 #include "common/dependent_rng.cuh"

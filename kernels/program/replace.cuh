@@ -1,5 +1,7 @@
-// How a program draws with replacement, by weight: integers in the ratio of the weights (docs/concepts/randomness.md),
-// their sums, and a draw in the part of one of them. Go twin: internal/graph/weights, internal/program/run.
+// Draws with replacement, by weight, of a program: integers in the ratio of the weights
+// (docs/concepts/randomness.md), their cumulative sums, and a draw in the interval of one of them.
+//
+// Go twins: internal/graph/weights, internal/program/run.
 #pragma once
 #include "program/choose.cuh"
 

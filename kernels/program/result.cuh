@@ -1,4 +1,6 @@
-// The batch of a program: vertices by first occurrence, a block for each matrix, arrays beside them.
+// The batch of a program: nodes by first occurrence, a block for each matrix, and extra arrays.
+//
+// Go twin: internal/program/run/result.go.
 #pragma once
 #include "program/dependent.cuh"
 #include "program/replace.cuh"

@@ -1,18 +1,22 @@
-// The search for the factors of columns, each of which is the limit of steps that begin at 0 and rise.
+// The search for the factors of columns, each of which is the limit of steps that begin at 0 and
+// increase.
 //
-// A step sums over the column's edges that are open, and asks the search for the next factor; the last one is known by that it does
-// not rise, or opens and closes no edge. What a search has to know of an edge is held by a lane: it looks at edges once, several
-// at a time, then settles what they say. Sums are those of sum_columns: by a tree over 32 edges, then in order.
+// A step sums over the column's open edges, and asks the search for the next factor; the last factor
+// is reached if it does not increase, or opens and closes no edge. A lane holds the data of an edge
+// that a search needs: it reads edges once, several at a time, then processes them. Sums are those of
+// sum_columns: by a tree over 32 edges, then in order.
 //
 // A search has
-//   Held                      what it knows of an edge: candidate(), ratio(), open(c), main(), second(), value()
-//   TWO                       whether seconds and values are summed; else both are 1, and counted
+//   Held                      the data of an edge: candidate(), ratio(), open(c), main(), second(), value()
+//   TWO                       true if seconds and values are summed; else both are 1, and counted
 //   look(i, column), settle(i, held)     edge i of a column, in two parts, of which the first only reads
-//   note(i, held), noted(i)   of edges that no warp can hold until the search ends
-//   asks(column, n)           whether known() wants the least ratio, n candidates being there
-//   known(column, candidates, c)         whether a column has its factor without a search
+//   note(i, held), noted(i)   the data of edges that no warp can hold until the search ends
+//   asks(column, n)           true if known() needs the least ratio, for n candidates
+//   known(column, candidates, c)         true if a column has its factor without a search
 //   goal(column, n, sum of values)
 //   next(goal, sum of mains, of seconds, n)
+//
+// Go twins: labor.Factor in internal/labor, internal/program/run/labor.go.
 #pragma once
 #include "program/sums.cuh"
 

@@ -1,14 +1,16 @@
-// A[R, S] by the out-edges of R. The in-edges of S are all edges of the graph where S is all vertices, and R may have a
-// thousandth of them: to look at each costs about as much as all else of a batch together.
+// A[R, S] by the out-edges of R. If S is all nodes, the in-edges of S are all edges of the graph, and
+// R may have a thousandth of them: to read each costs about as much as the rest of a batch.
 //
-// Out-edges are found once for a graph (turn, a launch of its own) and kept with it: of each vertex where its edges lead
-// and where they are in the CSC, in any order. They come into the order of columns and places by a bit for each in-edge
-// of S, set by whoever finds it; then as many edges come before one as bits do. So bits of all in-edges are written and
-// read, 1/32 of what ids take, and nothing is sorted.
+// Out-edges are computed once for a graph (turn, a separate launch) and cached with it: for each node
+// the destinations of its edges and their positions in the CSC, in any order. They are ordered by
+// columns and positions by a bit for each in-edge of S, which its finder sets; the rank of an edge is
+// the number of bits before it. So bits of all in-edges are written and read, 1/32 of the bytes of
+// their ids, and nothing is sorted.
 //
-// Which way is for the batch to say (between), by the degrees of R and S and what both ways cost. What it loses while
-// there are no out-edges it adds up, and the host hears it. Go caller: internal/engine/cuda/out_edges.go. Go twin:
-// internal/program/run (layout.go).
+// Each batch chooses the way (between), by the degrees of R and S and the costs of both ways. While
+// there are no out-edges it accumulates the loss, and reports it to the host.
+//
+// Go caller: internal/engine/cuda/out_edges.go. Go twin: internal/program/run (layout.go).
 #pragma once
 #include "program/edges.cuh"
 

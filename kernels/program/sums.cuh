@@ -1,4 +1,7 @@
-// Reductions of a program: along columns in the order of their edges; along rows, and of vectors, in any.
+// Reductions of a program: along columns in the order of their edges; along rows, and of vectors, in
+// any order.
+//
+// Go twin: internal/program/run/reduce.go.
 #pragma once
 #include "program/edges.cuh"
 

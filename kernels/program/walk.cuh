@@ -1,4 +1,6 @@
-// How a program walks: uniform roots, and walkers that step against edges. Go twin: internal/program/run/walk.go.
+// Random walks of a program: uniform roots, and walkers that step against edges.
+//
+// Go twin: internal/program/run/walk.go.
 #pragma once
 #include "program/edges.cuh"
 

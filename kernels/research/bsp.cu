@@ -1,26 +1,27 @@
-// The L-hop uniform sampler as a sequence of ordinary launches, hop by hop: bulk-synchronous, as DGL's
-// and GraphBolt's samplers are, and the baseline of the ablation. It is meant to be a good one: four
-// kernels a hop, as many blocks as there is work, a thread an edge, and the host reads two sizes a hop
-// where DGL reads more.
+// The L-hop uniform sampler as a sequence of ordinary launches, hop by hop: bulk-synchronous, like
+// the samplers of DGL and GraphBolt, and the baseline of the ablation. It is a strong baseline: four
+// kernels per hop, as many blocks as there is work, one thread per edge, and the host reads two sizes
+// per hop, fewer than in DGL.
 //
 // Kernels of a hop, in a stream:
-//   count   a thread a row: reads the new rows, counts what each gives; offsets within tiles of rows
-//           -> the host reads how many edges the hop has: the places of its arrays depend on it
-//   draw    a tile of rows a block: a thread a draw, then a thread an edge: gathers, claims
-//           (fanouts beyond DIRECT, and whole rows: choose, a warp a row, then gather)
-//   check   a thread an edge: a first occurrence when the map still holds its rank, else the vertex's
-//           number or the edge to ask for it; first occurrences are counted in tiles of edges
-//           -> the host reads how many vertices there are now, while number runs
-//   number  first occurrences get their numbers, in order; the others look up their edge's
-// The block of count or check that ends last adds the tiles up, so that a prefix sum is no kernel more.
-// Seeds are claimed as if they were distinct; only where they are not do they go through check and
-// number, as a hop of their own.
+//   count   one thread per row: reads the new rows, counts the edges of each; offsets within tiles of
+//           rows
+//           -> the host reads the number of edges of the hop, which determines the arrays' places
+//   draw    one block per tile of rows: a thread per draw, then a thread per edge: gathers, claims
+//           (fanouts above DIRECT, and whole rows: choose, one warp per row, then gather)
+//   check   one thread per edge: a first occurrence if the map still holds its rank, else the node's
+//           number or the edge that will have it; first occurrences are counted in tiles of edges
+//           -> the host reads the number of nodes, while number runs
+//   number  first occurrences get their numbers, in order; the others read their edge's
+// The block of count or check that ends last adds up the tiles, so that prefix sums need no separate
+// kernel. Seeds are claimed as if they were distinct; otherwise they are checked and numbered like a
+// hop.
 //
-// Invariants: every array is written by one kernel and read by later ones, but for the map, which draw
-// and seeds only lower, check only reads and number only writes where a first occurrence was found.
-// ended and repeated are zero, and bad_seed is ~0, when no kernel runs.
+// Invariants: every array is written by one kernel and read by later ones, except the map, which draw
+// and seeds only lower, check only reads and number only writes at first occurrences. ended
+// and repeated are zero, and bad_seed is ~0, when no kernel runs.
 //
-// Go caller: internal/engine/cuda/bsp.go. Go twin: internal/engine/cpu/neighbor.go and rows.go.
+// Go caller: internal/engine/cuda/bsp.go. Go twin: internal/engine/cpu/neighbor.go and row_tiles.go.
 #include "research/bsp.cuh"
 
 template <typename I>

@@ -1,5 +1,5 @@
-// What the kernels of a hop do that are launched one after the other, a struct of them: bsp.cu has the
-// kernels and says how they work together, reservoir.cu takes what it has in common with them.
+// The bodies of the kernels of a hop that are launched one after another, in a struct. bsp.cu
+// describes the kernels, and reservoir.cu reuses the common ones.
 #pragma once
 #include "common/row_draw.cuh"
 

@@ -1,23 +1,24 @@
-// The L-hop uniform sampler in one cooperative launch, with its work dealt statically: what PGSampler's
-// paper measures as "DGL+Fusion", the step between bsp.cu and neighbor/neighbor.cu in the ablation.
+// The L-hop uniform sampler in one cooperative launch with a static distribution of work: the variant
+// that PGSampler's paper measures as "DGL+Fusion", the step between bsp.cu and neighbor/neighbor.cu
+// in the ablation.
 //
-// All hops are fused, so that nothing but the last sizes goes to the host. Else it is plain: row r is
-// drawn by warp r modulo the number of warps, whatever its degree, a lane a choice; the phases of a hop
-// are separated by five barriers of the grid; all that goes over rows or edges in order goes over equal
-// slices, a block each. There are no tiles that even out rows, no exchange that serves two phases and
-// no bins.
+// All hops are fused, so that only the last sizes go to the host. The rest is simple: row r is drawn
+// by warp r modulo the number of warps, whatever its degree, with one lane per choice; five barriers
+// of the grid separate the phases of a hop; scans over rows or edges in order use equal slices, one
+// per block. There are no tiles that balance rows, no exchange that serves two phases and no bins.
 //
 // Phases of a hop:
-//   count    rows: those of new vertices are read; what each slice gives           sums
-//   offsets  rows: where each one's edges begin                                    barrier
+//   count    rows: new ones are read; the number of edges of each slice            sums
+//   offsets  rows: the offset of the edges of each                                 barrier
 //   draw     rows, round robin: choose, gather, claim                              barrier
-//   check    edges: a first occurrence when the map still holds its rank, else the
-//            vertex's number or the edge to ask for it                             sums
+//   check    edges: a first occurrence if the map still holds its rank, else the
+//            node's number or the edge that will have it                           sums
 //   number   edges: first occurrences get their numbers, in order                  barrier
-//   settle   (while the next rows are counted) edges that asked another edge get its number
+//   settle   (while the next rows are counted) edges that refer to another edge get its number
 // The seeds are numbered as the edges of a hop before the first.
 //
-// Go caller: internal/engine/cuda/fused.go. Go twin: internal/engine/cpu/neighbor.go and rows.go.
+// Go caller: internal/engine/cuda/fused.go. Go twin: internal/engine/cpu/neighbor.go and
+// row_tiles.go.
 #include "common/header.cuh"
 #include "common/row_draw.cuh"
 

@@ -1,31 +1,33 @@
-// k-hop and layer sampling as NextDoor has them (Jangda et al., section 4): steps in which the vertices of the
-// step before, the transits, draw in-edges, with nothing deduplicated. So the place of each vertex that a
-// step adds is known before anything is drawn: a slot.
+// k-hop and layer sampling without deduplication: at each step the nodes of the previous step, the
+// transits, draw in-edges. So the slot of each new node is known before anything is drawn.
+//
+// Source: A. Jangda et al., "Accelerating Graph Sampling for Graph Machine Learning using GPUs",
+// EuroSys 2021 (NextDoor), sections 4 and 6.1.
 //
 // Kernels of a call, in a stream; none waits for the host:
-//   begin     a thread a sample: its root
+//   begin     one thread per sample: its root
 //   then for each step of k-hop, by sample (NextDoor's sample-parallel execution):
-//   step      a thread a slot: lanes write side by side, and those of one transit read one row
-//   or by transit (section 6.1), whose classes and order are transit.cu's:
-//   enter     a thread a transit: it is counted at its vertex. One that is none writes -1
+//   step      one thread per slot: lanes write adjacent slots, and those of one transit read one row
+//   or by transit (section 6.1), with the classes and the order of transit.cu:
+//   enter     one thread per transit: it is counted at its node. An absent transit writes -1
 //   transit_open, transit_place
-//   transits  blocks take tasks, which are transits of one vertex, and keep its row in shared memory; then
-//             threads take the slots of transits of few, in their order
+//   transits  blocks process tasks, which are transits of one node, with its row in shared memory;
+//             then threads process the slots of small transits, in their order
 //   or for each step of layer sampling:
-//   layer     a block a sample: the sums of its transits' edges; then a thread a slot looks its rank up there.
-//             All transits of a sample draw from one list, so there is nothing that the transits of one vertex
-//             would do alike: it is by sample alone
+//   layer     one block per sample: the sums of its transits' edges; then one thread per slot finds
+//             the edge of its rank. All transits of a sample draw from one list, so transits of one
+//             node have no work in common: there is the execution by sample only
 //   or for each step of k-hop in which no node occurs twice in a sample:
-//   unique    a team, which is a warp or a block, a sample: a thread a slot
+//   unique    a team, a warp or a block, per sample, with one thread per slot
 //   or for each such step of layer sampling:
-//   layer_unique  a block a sample: sums as in layer, then as in unique
+//   layer_unique  one block per sample: sums as in layer, then as in unique
 //   finish    the report
 //
-// Draws are those of sample, step and slot, never of the vertex: neither the execution nor the grid changes a
-// bit. docs/concepts/randomness.md has the rules.
+// Draws depend on the sample, step and slot, never on the node: neither the execution nor the grid
+// changes a bit. docs/concepts/randomness.md has the rules.
 //
-// Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range; counts are
-// zero.
+// Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range;
+// counts are zero.
 //
 // Go caller: internal/engine/cuda/khop.go. Go twin: internal/research/khop.
 #include "common/warp_match.cuh"

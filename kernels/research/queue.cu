@@ -1,45 +1,48 @@
 // The L-hop uniform sampler without barriers between hops: mode "queue".
 //
-// Source: PGSampler, sections III-B, III-C and IV-B. One global queue holds tasks of (vertex, hop);
-// persistent blocks fetch some at a time, sample them, deduplicate the tasks that these give rise to,
+// Source: PGSampler, sections III-B, III-C and IV-B. One global queue holds tasks of (node, hop);
+// persistent blocks fetch some at a time, sample them, deduplicate the tasks that follow from them,
 // and publish those. A destination is a source again at every later hop, with a fresh draw, so a
-// finished task comes again at the next hop.
+// finished task returns at the next hop.
 //
-// What is different, and why.
-//   Completion. In the paper a block leaves when its index has reached the tail, which holds only while
-// tasks are consumed more slowly than they are made; a block that leaves early is lost, and where all
-// leave but one the batch is right but slow. Here tasks are counted when published and when finished,
-// in the two halves of one word:
-//     An addition that finishes tasks publishes all that is left of their children, so while a task is
-//     unfinished fewer tasks are finished than published. One load reads both counts, so they belong to
-//     one moment: equal means that no task was unfinished then. Only an unfinished task publishes, so
-//     they stay equal, and no block that leaves will be missed.
-// Every block's part of the seeds is a task that was there from the start; it is counted by the number
+// Differences from the paper, and their reasons:
+//   Completion. In the paper a block leaves when its index has reached the tail, which is correct
+// only while tasks are consumed more slowly than they are published; a block that leaves early is
+// lost, and if all leave but one the batch is right but slow. Here tasks are counted when published
+// and when finished, in the two halves of one word:
+//     An addition that finishes tasks publishes all of their remaining children, so while a task is
+//     unfinished fewer tasks are finished than published. One load reads both counts at the same
+//     moment: if they are equal, no task was unfinished then. Only an unfinished task publishes, so
+//     they stay equal, and no block that leaves is needed again.
+// Every block's part of the seeds is a task that exists from the start; it is counted by the number
 // of blocks, not published, so no block can see an end before the beginning.
-//   Deduplication. Instead of a boolean for each pair a word for each vertex holds the lowest hop that
-// the vertex is queued from, under the launch's tag. One atomicMin queues it for that hop and all later
-// ones at once, so the reuse of finished tasks depends on no other task. Found again at a lower hop, it
-// is queued for the hops that are missing. Tags fall, so that old words lose and nothing is cleared.
-//   Aggregation. A block pops many tasks with one addition, more of them when the backlog is long, and
-// publishes the children of up to 2048 edges with another, which also finishes their parents. A word of
-// the queue holds all of its task and is written in one store, so whoever reads it needs no fence.
-//   Numbering. Tasks finish in any order. Every vertex has got a number of arrival t; after the queue,
-// sampled edges are translated from vertices to t's, and all that follows works on arrays the size of
+//   Deduplication. Instead of a boolean for each pair, one word per node holds the lowest hop that
+// the node is queued from, under the launch's tag. One atomicMin queues it for that hop and all later
+// ones at once, so the reuse of finished tasks depends on no other task. If it is found again at a
+// lower hop, it is queued for the missing hops. Tags decrease, so that old words lose and nothing is
+// cleared.
+//   Aggregation. A block pops many tasks with one addition, more of them if the backlog is long, and
+// publishes the children of up to 2048 edges with another, which also finishes their parents. A word
+// of the queue holds its whole task and is written in one store, so its readers need no fence.
+//   Numbering. Tasks finish in any order. Every node has a number of arrival t; after the queue,
+// sampled edges are translated from nodes to t's, and all later phases work on arrays of the size of
 // the batch. Its level, the hop that first reached it, is then known: the lowest hop of its tasks.
 //     ordered: hop by hop, an edge whose target has the next level offers (row, place in the row) to
 //     that target's key; the least one is its first occurrence, and first occurrences are numbered in
 //     that order. The result equals neighbor/neighbor.cu's and the CPU's byte for byte.
-//     not ordered: vertices are numbered level by level as they arrived; the seeds in their order.
+//     not ordered: nodes are numbered level by level as they arrived; the seeds in their order.
 // Rows are copied into the batch in the order of their numbers, so the layout is the same in both.
 //
-// Phases, and what separates them: queue | barrier | resolve | sums | number: for each hop offer,
-// barrier, count, sums, number, and a barrier before the next hop; or without order one step and a
-// barrier | measure | sums | write. Seeds that repeat take a barrier, sums and a barrier more.
+// Phases, and the synchronization between them: queue | barrier | resolve | sums | number: for each
+// hop offer, barrier, count, sums, number, and a barrier before the next hop; or without order one
+// step and a barrier | measure | sums | write. Repeated seeds take another barrier, sums and a
+// barrier.
 //
-// A launch that runs out of room stops all blocks, takes back what it queued and says how much there
-// was; nothing of it is left but words under a tag that no launch uses again.
+// A launch that runs out of room stops all blocks, takes back the tasks that it queued and reports
+// their number; only words under a tag that no launch uses again remain.
 //
-// Go caller: internal/engine/cuda/queue.go. Go twin: internal/engine/cpu/queue.go and internal/research/task.
+// Go caller: internal/engine/cuda/queue.go. Go twin: internal/engine/cpu/queue.go and
+// internal/research/task.
 #include "research/queue_tasks.cuh"
 
 template <typename I>

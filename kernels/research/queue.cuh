@@ -1,5 +1,5 @@
-// What queue.cu and its launcher, internal/engine/cuda/queue.go, agree on beside common/constants.cuh; and
-// what a block of the kernel keeps in shared memory.
+// The argument struct that queue.cu shares with its launcher, internal/engine/cuda/queue.go, in
+// addition to common/constants.cuh, and the shared memory of a block of the kernel.
 #pragma once
 #include "common/choose.cuh"
 #include "common/grid.cuh"
@@ -9,7 +9,7 @@
 #define ITEMS 4                  // edges of a thread whose loads are under way together
 #define CHUNK (THREADS * ITEMS)  // edges of a block between two publications
 
-// Mirrors queueArgs in internal/engine/cuda/queue.go; loading compares the sizes. Vertices found have a
+// Mirrors queueArgs in internal/engine/cuda/queue.go; loading compares the sizes. Sampled nodes have a
 // number of arrival, called t here; tasks have a slot of the queue.
 struct Args {
   const void *indptr, *indices, *edge_ids, *seeds;

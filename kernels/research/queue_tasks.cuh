@@ -1,5 +1,5 @@
-// The first part of queue.cu: from the seeds to the last finished task. Every task leaves its edges
-// in picked and picked_ids, and a word in rows that says which they are.
+// The first part of queue.cu: from the seeds to the last finished task. Every task writes its edges
+// to picked and picked_ids, and a word to rows that says which they are.
 #pragma once
 #include "research/queue.cuh"
 

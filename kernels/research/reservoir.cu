@@ -1,36 +1,40 @@
-// TurboGNN's sampling kernels (Wu et al., section III-B), in the place of count and draw of bsp.cu: a warp
-// reads a row's positions through and keeps a reservoir of fanout of them, in shared or in global memory.
-// All else of a hop (seeds, check, number, what the host reads) is that of bsp.cu, so that what one mode
-// takes more than the other is the drawing.
+// TurboGNN's sampling kernels, as replacements of count and draw of bsp.cu: a warp scans the
+// positions of a row and keeps a reservoir of fanout of them, in shared or in global memory. The rest
+// of a hop (seeds, check, number, the reads of the host) is that of bsp.cu, so that the two modes
+// differ in time by the draws only.
+//
+// Source: Wu et al., "TurboGNN", section III-B.
 //
 // Kernels of a hop, in a stream:
-//   count  as in bsp.cu, a thread a row; also counts the rows of each class of degrees, and the block that
-//          ends last says where each class begins in the order, the largest degrees first
-//          -> the host reads how many edges the hop has, and how many rows the high part
-//   order  a thread a row: its place in the order. Without schedule the only classes are the parts; where
-//          there is one part too, neither are classes counted nor rows ordered
-//   draw   a warp a row (Algorithm 1): slot j of its reservoir holds position j at first; position i takes
-//          the place of the one in slot r, where r is the row's draw i of [0, i], if r < fanout. Then the
-//          warp gathers and claims the slots' edges. Blocks from 0 on have the high part, rows of
-//          degree >= threshold, whose reservoirs are in shared memory; those after them the low part, whose
-//          reservoirs are where the edge ids will be.
+//   count  as in bsp.cu, one thread per row; also counts the rows of each class of degrees, and the
+//          block that ends last computes the offset of each class in the order, the largest degrees
+//          first
+//          -> the host reads the number of edges of the hop, and of rows of the high part
+//   order  one thread per row: its place in the order. Without schedule the only classes are the
+//          parts; with a single part, neither are classes counted nor rows ordered
+//   draw   one warp per row (Algorithm 1): slot j of its reservoir holds position j at first;
+//          position i replaces the one in slot r, where r is the row's draw i of [0, i], if
+//          r < fanout. Then the warp gathers and claims the slots' edges. Blocks from 0 on have the
+//          high part, rows of degree >= threshold, whose reservoirs are in shared memory; those after
+//          them the low part, whose reservoirs are in the memory of the edge ids.
 //
-// A warp's lanes go through positions side by side. What stays in a slot is the largest position that drew
-// it (atomicMax), which is what the last one to come leaves there if they come one after the other. So
-// neither the order of lanes and rows nor the place of a reservoir changes a bit.
+// The lanes of a warp process positions in parallel. A slot finally holds the largest position that
+// drew it (atomicMax), which is also the result of sequential processing. So neither the order of
+// lanes and rows nor the place of a reservoir changes a bit.
 //
-// Which rows a block has (Algorithm 2): of a part that takes fewer than snake_below blocks, one row of each
-// round of as many rows as blocks, every other round backwards, so that each block has some of all degrees.
-// Of a larger part a run of rows; its first blocks, which the device begins with, have the longest. Inside,
-// warps take turns to and fro. Without schedule it is a run of rows of the frontier, and warps take turns.
+// Rows of a block (Algorithm 2): in a part that takes fewer than snake_below blocks, one row of each
+// round of as many rows as blocks, every other round backwards, so that each block has some of all
+// degrees; in a larger part a run of rows, the longest in its first blocks, which the device starts
+// first. Inside a block, warps alternate in both directions. Without schedule a block has a run of
+// rows of the frontier, and warps alternate.
 //
-// Sorting is one pass over classes of degrees, four an octave: rows of a class differ by a quarter at most,
-// which is what balancing asks for, where sorting by all bits takes a pass for each eight. Where the
-// threshold falls inside a class it parts it, so that the parts are exact. Rows of a class lie in any order.
-// A threshold that is left to the batch is where a class begins: the high part has the classes of largest
-// degrees whose rows find room in the device's shared memory all at a time (most_high).
+// Sorting is one scan by classes of degrees, four per octave: rows of a class differ by a quarter at
+// most, which is enough for balancing, while sorting by all bits takes one scan for each eight. A
+// threshold inside a class splits it, so that the parts are exact. Rows of a class are in any order.
+// An automatic threshold is the bound of a class: the high part has the classes of largest degrees
+// whose rows fit into the device's shared memory at the same time (most_high).
 //
-// Invariants: as bsp.cu has them. classes are zero when no kernel runs; a row is in the order once.
+// Invariants: as in bsp.cu. classes are zero when no kernel runs; a row is in the order once.
 //
 // Go caller: internal/engine/cuda/reservoir.go. Go twin: internal/rng/reservoir.go.
 #include "research/bsp.cuh"

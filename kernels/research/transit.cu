@@ -1,37 +1,45 @@
-// Random walks by transits: NextDoor's transit-parallel execution (Jangda et al., sections 5.2 and 6.1), in the
-// place of a thread a walk (walk/walk.cu). At each step walkers are grouped by the vertex that they are at, their
-// transit, so that those who read one row stand side by side: lanes of a warp then read the same sectors, and a
-// block reads a row into shared memory once for all of its walkers.
+// Random walks by transits, instead of one thread per walk (walk/walk.cu). At each step walkers are
+// grouped by their present node, their transit, so that walkers that read the same row are adjacent:
+// lanes of a warp then read the same sectors, and a block reads a row into shared memory once for all
+// of its walkers.
+//
+// Source: A. Jangda et al., "Accelerating Graph Sampling for Graph Machine Learning using GPUs",
+// EuroSys 2021 (NextDoor), sections 5.2 and 6.1: transit-parallel execution.
 //
 // Kernels of a walk, in a stream; none waits for the host, since all sizes stay on the device:
-//   begin   a thread a walker: its root; it is counted there. What no step comes to write is written: -1
+//   begin   one thread per walker: its root, where it is counted. Steps that are never reached get -1
 //   then for each step
-//   open    gives each transit a place in the order, and a class by the number n of its walkers (NextDoor's
-//           Table 2): up to TRANSIT_WARP share warps with others ("sub-warp"); more make a task for a block
-//           ("thread block"); more than TRANSIT_PIECE make as many tasks as it takes ("grid")
-//   place   a thread a walker: it goes to its transit's place. What has ended is left behind: so the order holds
-//           walkers under way alone, those of few in a transit from its front on, those of many from its end
-//   step    blocks take the tasks in turn, then warps take what is in the order's front. A walker takes its edge,
-//           and is counted where it is now, or where it goes back to, for the next step
+//   open    gives each transit a place in the order, and a class by the number n of its walkers
+//           (NextDoor's Table 2): up to TRANSIT_WARP share warps with others ("sub-warp"); more are a
+//           task for a block ("thread block"); more than TRANSIT_PIECE are several tasks ("grid")
+//   place   one thread per walker: it moves to its transit's place. Ended walkers are dropped: so the
+//           order holds active walkers only, those of small transits from its front on, those of
+//           large ones from its end
+//   step    blocks process the tasks in order, then warps process the front of the order. A walker
+//           takes its edge, and is counted at its new node, or at the node that it returns to, for
+//           the next step
 //   finish  the report, unless visit_counts (walk/visit_counts.cu) follows
 //
-// What NextDoor sorts by cub's radix sort is grouped here by counting, which any order of transits allows: an
-// atomic counts a walker at its transit (one for all lanes of a warp at the same) and gives it a number there, and
-// a thread for every few vertices gives out places, a block by one addition. Vertices are nearly in order so, which
-// leaves rows in the order of memory. Where few vertices have a walker, walkers are gone through instead, and the
-// first of each transit asks for the place: a step then costs what walkers do, and not what vertices do.
+// NextDoor sorts walkers by cub's radix sort. Counting is enough here, since transits may be in any
+// order: an atomic counts a walker at its transit (one for all lanes of a warp at the same transit)
+// and returns its number there, and a thread for every few nodes assigns places, with one addition
+// per block. Nodes are nearly in order then, so that rows are read in the order of memory. If few
+// nodes have a walker, a kernel iterates over walkers instead, and the first of each transit requests
+// the place: the cost of a step is then proportional to walkers instead of nodes.
 //
-// A task's row is put into shared memory where it fits, and where it is no more sectors than the task has walkers:
-// reading more than would be read is no saving. NextDoor keeps rows of sub-warps in registers; one draw a walker
-// and few walkers a row leave nothing to keep, so only where rows begin and end is handed from lane to lane.
+// A task's row is read into shared memory if it fits, and if it has at most as many sectors as the
+// task has walkers; otherwise nothing is saved. NextDoor holds rows of sub-warps in registers; with
+// one draw per walker and few walkers per row this saves nothing, so lanes only pass on the bounds of
+// rows.
 //
-// Packed edges (walk/walk.cu) have nothing to give here: a row is looked up once for all of its walkers. node2vec's
-// filter of pairs is used as it is there.
+// Packed edges (walk/walk.cu) do not help here: a row is looked up once for all of its walkers.
+// node2vec's filter of pairs is used as in walk.cu.
 //
-// Draws are those of walk/walk.cu, of walk and step: grouping changes no bit.
+// Draws are those of walk/walk.cu, by walk and step: grouping changes no bit.
 //
-// Invariants: counts are zero when no kernel runs; a walker under way has one record and one place. Records stand
-// where the walkers stood in the order, so those of a step are in its two parts, but for holes of such that ended.
+// Invariants: counts are zero when no kernel runs; an active walker has one record and one place.
+// Records have the positions of the walkers in the order, so the records of a step are in its two
+// parts, except for holes of ended walkers.
 //
 // Go caller: internal/engine/cuda/transit.go. Go twin: internal/walk.
 #include "common/warp_match.cuh"

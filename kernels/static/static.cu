@@ -1,23 +1,24 @@
-// Batches in memory that stays where it is, for launches that a CUDA graph repeats.
+// Samples batches into memory with fixed addresses, for launches that a CUDA graph repeats.
 //
-// A launch that is replayed has the arguments that it was captured with. So what changes from batch to
-// batch stands in device memory and is advanced there: seeds, numbers of the random streams, the tag of the
-// map, and where the batch goes. Of one batch there are three launches:
+// A replayed launch has the arguments that were captured with it. So everything that changes from
+// batch to batch is in device memory and is advanced there: seeds, counters of the random streams,
+// the tag of the map, and the address of the batch. A batch takes three launches:
 //
-//   static*        samples it, as neighbor/neighbor.cu and neighbor/weighted.cu do, out of a Batch in device memory, into one
-//                  of STATIC_SLOTS places in turn, and reports to the device
-//   static_turn    hands the report on to the host, and writes the Batch of the next one
-//   static_spread  copies the batch to arrays of fixed sizes, and fills up what is left of them
+//   static*        samples it, as neighbor/neighbor.cu and neighbor/weighted.cu do, from a Batch in
+//                  device memory, into the next of STATIC_SLOTS slots, and reports to the device
+//   static_turn    forwards the report to the host, and writes the Batch of the next one
+//   static_spread  copies the batch to arrays of fixed sizes, and pads them
 //
-// The first two may run beside the training step of an earlier batch, since slots take turns: the host has
-// looked at the report of a batch before it launches the step on it. A batch that is larger than the arrays is
-// found by static_turn; static_spread writes nothing of it.
+// The first two may run at the same time as the training step of an earlier batch, since slots
+// alternate: the host has read the report of a batch before it launches the step on it. static_turn
+// detects a batch that is larger than the arrays; static_spread then writes nothing of it.
 //
-// What fills arrays up is harmless to whoever takes it for edges: vertices and edges that exist, and local
-// numbers of rows behind the batch's own, dealt out over all of those, since atomics on a single row would
-// queue. Rows behind the batch's own have no edges in indptr.
+// Padding is harmless for readers that treat it as edges: it consists of existing nodes and edges,
+// and of local numbers of rows after the batch's own, spread over all of those, since atomics on a
+// single row would be serialized. Rows after the batch's own have no edges in indptr.
 //
-// Source of padding to fixed sizes: jraph (pad_with_graphs). Go caller: internal/engine/cuda/static.go.
+// Source of padding to fixed sizes: jraph (pad_with_graphs). Go caller:
+// internal/engine/cuda/static.go. Go twin: none; the CPU engine's batches have the same content.
 #include "neighbor/phases.cuh"
 #include "static/static.cuh"
 

@@ -1,4 +1,4 @@
-// What static.cu and static_hetero.cu have in common.
+// The common part of static.cu and static_hetero.cu.
 #pragma once
 #include "common/philox.cuh"
 

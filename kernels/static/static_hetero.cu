@@ -1,15 +1,16 @@
-// Batches of graphs with types in memory that stays where it is, for launches that a CUDA graph repeats: what
-// static.cu is for graphs without types. Of one batch there are three launches:
+// Samples batches of heterogeneous graphs into memory with fixed addresses, for launches that a CUDA
+// graph repeats, like static.cu for homogeneous graphs. A batch takes three launches:
 //
-//   static_hetero*        samples it, as hetero/hetero.cu does, out of a HeteroArgs in device memory
-//   static_hetero_turn    hands the report on to the host, and writes the HeteroArgs of the next one
-//   static_hetero_spread  copies the batch to arrays of fixed sizes, and fills up what is left of them
+//   static_hetero*        samples it, as hetero/hetero.cu does, from a HeteroArgs in device memory
+//   static_hetero_turn    forwards the report to the host, and writes the HeteroArgs of the next one
+//   static_hetero_spread  copies the batch to arrays of fixed sizes, and pads them
 //
-// Slots take turns, and what fills arrays up is harmless, as there. A graph has up to a hundred relations, each of
-// which has arrays for every hop: so what is copied is a list of pieces in device memory, and blocks take equal parts
-// of all of them.
+// Slots alternate, and padding is harmless, as in static.cu. A graph has up to a hundred relations,
+// each of which has arrays for every hop: so the copies are a list of pieces in device memory, and
+// blocks process equal parts of all of them.
 //
-// Go caller: internal/engine/cuda/static_hetero.go.
+// Go caller: internal/engine/cuda/static_hetero.go. Go twin: none; the CPU engine's batches have the
+// same content.
 #include "static/static.cuh"
 #include "hetero/hetero_batch.cuh"
 

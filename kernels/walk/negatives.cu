@@ -1,9 +1,10 @@
-// Vertices beside walks, uniform or by an alias table over all of them: the negative samples of skip-gram.
+// Draws nodes, uniformly or by an alias table over all of them: the negative samples of skip-gram for
+// random walks.
 //
-// A walk has a state of its own for them, and every number is a draw of it that its place says, so neither grid
-// nor the places beside it change a bit, and who leaves pairs out leaves the others as they were. The unit of work
-// is a number: lanes side by side write side by side, and what they have in common, ten rounds of Philox, is less
-// than one read of the table.
+// A walk has a separate state for them, and every number is a draw at a position of its own, so
+// neither the grid nor other places change a bit, and leaving out pairs does not change the others.
+// The unit of work is a number: adjacent lanes write adjacent numbers, and the computation that they
+// repeat, ten rounds of Philox, costs less than one read of the table.
 //
 // Go caller: internal/engine/cuda/negatives.go. Go twin: internal/engine/cpu/negatives.
 #include "neighbor/weighted.cuh"

@@ -1,15 +1,21 @@
-// What walks of a seed, or of several roots, need beside walk.cu.
+// Kernels for the walks of a seed, or of several roots, in addition to walk.cu.
 //
-//   visit_counts  which vertices the walks of a seed have visited most (PinSAGE): a block a seed, behind walk.cu in
-//               its stream. Visits are keys, the vertex above the place among them; sorted, those of a vertex
-//               stand together, and the first has the lowest place. A second sort, by count and place, has the
-//               top ones in front. Both are bitonic sorts in shared memory, of all visits: there are few.
-//   visit_roots  frontier sampling: a warp a walk. The degrees of its vertices stand in shared memory in chunks,
-//               whose sums lanes have, so that a step finds the edge of a rank by two scans of the warp.
+//   visit_counts finds the nodes that the walks of a seed have visited most (PinSAGE): one block per
+//                seed, after walk.cu in its stream. Visits are keys, the node above its position;
+//                after a sort, the visits of a node are adjacent, and the first has the lowest
+//                position. A second sort, by count and position, puts the top ones in front. Both
+//                are bitonic sorts in shared memory, of all visits: there are few.
+//   visit_roots  samples frontiers: one warp per walk. The degrees of its nodes are in shared memory
+//                in chunks, whose sums the lanes hold, so that a step finds the edge of a rank by two
+//                scans of the warp.
 //
-// Neither depends on the grid. walk.cu does not report where visit_counts follows, which does for both.
+// Neither depends on the grid. walk.cu does not report if visit_counts follows, which reports for
+// both.
 //
-// Go caller: internal/engine/cuda/walk.go. Go twins: tally and frontier in internal/walk.
+// Sources: R. Ying et al., "Graph Convolutional Neural Networks for Web-Scale Recommender Systems",
+// KDD 2018; B. Ribeiro, D. Towsley, "Estimating and Sampling Graphs with Multidimensional Random
+// Walks", IMC 2010. Go caller: internal/engine/cuda/walk.go. Go twins: tally and frontier in
+// internal/walk.
 #include "walk/walk.cuh"
 
 // ---- visits -----------------------------------------------------------------------------------

@@ -1,33 +1,37 @@
-// Random walks: a thread a walk. Steps are dependent reads at random places, so what a kernel can do is to
-// keep them few, and many walks under way.
+// Random walks: one thread per walk. Steps are dependent reads at random addresses, so the kernels
+// minimize their number and keep many walks in flight.
 //
-//   csr     two reads a step: where the row of a vertex begins and ends, in 32 bits, of which walk_offsets
-//           makes an array, so that more of it is in the L2 (8 bytes of both were a sixth slower), and the
-//           neighbour (with weights a third, of the alias table)
-//   packed  one read a step: an edge has, beside its neighbour, where the neighbour's row begins and how
-//           many edges it has, and the edge's id, 16 bytes; with weights both of an alias table's
-//           candidates and its threshold, 32 bytes. walk_pack makes that once of a graph.
+//   csr     two reads per step: the bounds of a node's row, in 32 bits, from an array that
+//           walk_offsets writes, so that more of it is in the L2 (8 bytes for both were a sixth
+//           slower), and the neighbor (with weights a third read, of the alias table)
+//   packed  one read per step: an edge has, in addition to its neighbor, the offset and the length
+//           of the neighbor's row, and the edge's id, 16 bytes; with weights both candidates of an
+//           alias table and its threshold, 32 bytes. walk_pack computes this once for a graph.
 //
-// Few walks wait for one read after the other, and for the instructions between the reads: so the next step's
-// draw is made, and the vertex before it written, while a read is on its way.
+// Few walks wait for one read after another, and for the instructions between the reads: so the next
+// step's draw is computed, and the previous node written, while a read is in flight.
 //
-// node2vec asks whether two vertices are adjacent, most often for pairs that are not. A filter of 8 bits an
-// edge, which walk_filter makes once, says so by one read for all but a thirtieth of them; a binary search
-// of the row says the rest.
+// node2vec tests whether two nodes are adjacent, most often for pairs that are not. A filter of 8
+// bits per edge, which walk_filter computes once, decides all but a thirtieth of them by one read; a
+// binary search of the row decides the rest.
 //
-// Walks lie in memory step by step, so that the lanes of a warp write side by side: walk by walk took a
-// third more. A lane whose walk has ended goes on writing -1 beside the others, up to the end of the warp's
-// last walk. What lies behind, most of the memory where walks may stop, the host fills before there are many:
-// 128 bytes of each step at a time took 24 us a step of 5 million walks, where a fill takes 5.
-// Tried, and no better: lanes that take further walks once theirs have ended, whose writes are 4 bytes each.
-// A tile of a block's first steps in shared memory, and a second kernel for walks that go on, took 2 to 7 % less.
+// Walks are stored step by step, so that the lanes of a warp write adjacent words: walk by walk took
+// a third more. A lane whose walk has ended continues to write -1 with the others, up to the end of
+// the warp's last walk. The host fills the rest in advance, which is most of the memory if walks may
+// stop: 128 bytes of each step at a time took 24 us per step of 5 million walks, where a fill takes
+// 5. Two alternatives were no better: lanes that start further walks once theirs have ended, whose
+// writes are 4 bytes each; and a tile of a block's first steps in shared memory with a second kernel
+// for walks that continue, which took 2 to 7 % less.
 //
-// Draws are the walk's and the step's alone, not the vertex's, so that two walks on one vertex are
-// independent, and neither the grid nor the place of a walk changes a bit. docs/concepts/randomness.md has the rules.
+// Draws depend on the walk and the step only, not on the node, so that two walks at one node are
+// independent, and neither the grid nor the place of a walk changes a bit.
+// docs/concepts/randomness.md has the rules.
 //
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range.
 //
-// Go caller: internal/engine/cuda/walk.go. Go twin: internal/walk.
+// Sources: A. Grover, J. Leskovec, "node2vec: Scalable Feature Learning for Networks", KDD 2016;
+// A. Jangda et al., "Accelerating Graph Sampling for Graph Machine Learning using GPUs", EuroSys
+// 2021 (NextDoor). Go caller: internal/engine/cuda/walk.go. Go twin: internal/walk.
 #include "walk/walk.cuh"
 
 // Plain stores: streaming ones leave the L2 a warp's 128 bytes at a time, each for another page of memory.

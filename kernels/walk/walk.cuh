@@ -1,4 +1,4 @@
-// Random walks: what a step draws and what it reads. walk.cu has the story.
+// Random walks: the draws and the reads of a step. walk.cu describes the kernels.
 #pragma once
 #include "common/choose.cuh"
 #include "common/grid.cuh"

@@ -65,7 +65,7 @@ def test_small_graphs_have_small_batches(ask: Callable[..., Any], tmp_path: Path
 @pytest.mark.usefixtures("ours_alone")
 def test_a_graph_without_vertices(refused: Callable[..., str], tmp_path: Path) -> None:
     Graph.from_csc([0], []).save(tmp_path / "g.pgs")
-    assert "expected a graph with vertices" in refused("bench", tmp_path / "g.pgs")
+    assert "expected a graph with nodes" in refused("bench", tmp_path / "g.pgs")
 
 
 def test_a_graph_with_types_is_refused_with_the_way_out(
@@ -75,7 +75,7 @@ def test_a_graph_with_types_is_refused_with_the_way_out(
     path = tmp_path / "g.pgs"
     graph.save(path)
     said = refused("bench", path, "--against", "kumo")
-    assert "expected a graph without types" in said and "to_homogeneous().save(other)" in said
+    assert "expected a homogeneous graph" in said and "to_homogeneous().save(other)" in said
     Graph.open(path).to_homogeneous().save(path.with_name("other.pgs"))
 
 

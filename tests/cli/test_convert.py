@@ -235,12 +235,12 @@ def test_features_that_do_not_fit(run: Callable[..., Any], csv: Path) -> None:
     np.save(rows, np.ones((7, 3), np.float32))
     given = ["--features", f"x={rows}"]
     for options, message in (
-        (given, "expected a row for each of 480 vertices, got 7"),
+        (given, "expected a row for each of 480 nodes, got 7"),
         (["--features", "x"], "expected NAME=FILE"),
         (["--features", f"x={csv}"], "ends with .npy"),
         (["--quantize", "int8"], "expected --features"),
         (["--quantize", "int3", *given], "Invalid value for '--quantize'"),
-        ([*given, "--types", "a,b,c"], "expected none for a graph with types"),
+        ([*given, "--types", "a,b,c"], "expected none for a heterogeneous graph"),
     ):
         result = run("convert", csv, out, *options, ends_with=2)
         assert message in " ".join(result.output.split())

@@ -41,7 +41,7 @@ def test_a_graph_with_types(
     again = Partition.open(found["folder"])
     assert (len(again.out), [list(of.times) for of in again.relations]) == (2, [["age"], []])
     refused = run("partition", path, "--parts", "2", "--replace", "--reorder", "rcm", ends_with=2)
-    assert "expected none of a graph with types" in refused.stderr
+    assert "expected none for a heterogeneous graph" in refused.stderr
     refused = run("partition", path, "--parts", "2", "--replace", "--node-data", "x", ends_with=2)
     assert "whose arrays all go along" in refused.stderr
 

@@ -161,7 +161,7 @@ def test_what_is_read_is_not_written_over(
 def test_seeds_outside_the_graph(refused: Callable[..., str], file: Path, tmp_path: Path) -> None:
     out = tmp_path / "s.arrow"
     said = refused("sample", file, "--seeds", f"1,{NODES}", "--out", out)
-    assert said == f"seeds[1]: expected a vertex in [0, {NODES}), got {NODES}"
+    assert said == f"seeds[1]: expected a node in [0, {NODES}), got {NODES}"
     assert not out.exists()
 
 
@@ -183,7 +183,7 @@ def test_ids_are_those_of_where_the_graph_came_from(
         np.testing.assert_array_equal(gaps[name].to_numpy(), ids[plain[name].to_numpy()])
     assert gaps["edge_id"].equals(plain["edge_id"])
     said = refused("sample", tmp_path / "gaps.pgs", "--seeds", f"{ids[0]},12")
-    assert said == "seeds[1]: expected the original id of a vertex, got 12"
+    assert said == "seeds[1]: expected the original id of a node, got 12"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

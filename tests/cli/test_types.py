@@ -90,7 +90,7 @@ def test_two_kinds_name_the_options(
         (["--types", "a,b,c", "--relation", "r"], "--relation: expected none with --types"),
         (["--relation", "r"], "--src-type: expected a column beside the others, got none"),
         (["--types", "a,b,c", "--undirected"], "--undirected: expected none for a graph with"),
-        (["--types", "a,b,c", "--one-kind"], "--one-kind: expected none for a graph with types"),
+        (["--types", "a,b,c", "--one-kind"], "--one-kind: expected none for a heterogeneous graph"),
         (["--types", "a,b,c", "--types", "a,d,c"], "--types: expected one, or one of each of 1"),
     ],
 )
@@ -178,9 +178,9 @@ def test_seeds_of_types_need_their_type(refused: Callable[..., str], shop: Path)
     said = refused("sample", shop, "--seeds", "all", ends_with=2)
     assert "expected the type of the seeds, one of user, item, got none" in said
     said = refused("sample", "debian", "--seeds", "1", "--node-type", "user", ends_with=2)
-    assert "expected none for a graph without types" in said
+    assert "expected none for a homogeneous graph" in said
     said = refused("sample", shop, "--seeds", "7", "--node-type", "user")
-    assert "seeds[0]: expected the original id of a vertex, got 7" in said
+    assert "seeds[0]: expected the original id of a node, got 7" in said
 
 
 def test_walks_of_types_are_those_of_the_sampler(ask: Callable[..., Any], shop: Path) -> None:
@@ -203,7 +203,7 @@ def test_walks_of_types_refuse_other_options(refused: Callable[..., str], shop: 
         ([], "expected relations of user:buys:item, user:knows:user, got none"),
         (["--metapath", "sells"], "expected one of user:buys:item, user:knows:user, got 'sells'"),
         (["--metapath", "knows", "--restart", "0.5"], "--restart: expected none for a graph with"),
-        (["--metapath", "knows", "-p", "0.5"], "-p: expected none for a graph with types"),
+        (["--metapath", "knows", "-p", "0.5"], "-p: expected none for a heterogeneous graph"),
         (["--metapath", "knows", "--node-type", "item"], "expected user, where the metapath"),
     ):
         assert words in refused("walk", shop, *options, ends_with=2)

@@ -195,7 +195,7 @@ def test_ids_are_those_of_where_the_graph_came_from(
         (["--out", "w.csv"], 2, "--out: expected a suffix of .parquet, .pq, .arrow"),
         (["--out", "no/w.npy"], 2, "no: no such folder"),
         (["--out", "w.txt", "--edge-ids"], 2, "--edge-ids: expected a suffix of .parquet"),
-        (["--seeds", "0,5000"], 1, "seeds[1]: expected a vertex in"),
+        (["--seeds", "0,5000"], 1, "seeds[1]: expected a node in"),
     ],
 )
 def test_what_is_refused(

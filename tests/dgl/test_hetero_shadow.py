@@ -129,7 +129,7 @@ def test_an_epoch_says_the_batches_and_mistakes() -> None:
     first = sampler.sample(g, seeds)[0]
     again = sampler.sample(g, seeds)[0]
     assert all(torch.equal(first[kind], again[kind]) for kind in g.ntypes)
-    with pytest.raises(ValueError, match=r"seed_nodes\['paper'\]: expected each vertex once"):
+    with pytest.raises(ValueError, match=r"seed_nodes\['paper'\]: expected each node once"):
         sampler.sample(g, {"paper": torch.tensor([3, 3])})
     with pytest.raises(ValueError, match="prob: expected the name of an array of some edge type"):
         ShaDowKHopSampler([2], prob="none").sample(g, seeds)

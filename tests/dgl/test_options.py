@@ -79,7 +79,7 @@ def test_the_mode_is_refused_where_it_is_not_there() -> None:
         sampler.mode = "fast"
     assert sampler.mode == "queue"
     typed = dgl.heterograph({("a", "to", "b"): ([0, 1], [1, 0]), ("b", "by", "a"): ([0], [1])})
-    with pytest.raises(ValueError, match=r"mode: expected one of .* for a graph with types"):
+    with pytest.raises(ValueError, match=r"mode: expected one of .* for a heterogeneous graph"):
         sampler.sample(typed, {"b": torch.tensor([0])})
 
 

@@ -257,5 +257,5 @@ def test_a_name_that_blocks_have_already(g: Any) -> None:
 def test_seeds_that_are_not_in_the_subgraph(g: Any) -> None:
     rows = pgs.program(lambda A, seeds: A.induce(A[:, seeds].row()))(seed=0)
     g = dgl.remove_edges(g, g.out_edges(5, form="eid"))
-    with pytest.raises(ValueError, match=r"have all of their seeds, .* without vertex 5"):
+    with pytest.raises(ValueError, match=r"have all of their seeds, .* without node 5"):
         Sampler(rows).sample(g, torch.tensor([5]))

@@ -87,11 +87,11 @@ def test_bad_arguments(tmp_path: Path) -> None:
         partition(3, tmp_path / "g", 2)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         partition(tmp_path / "none.pgs", tmp_path / "g", 2)
-    with pytest.raises(TypeError, match="times: expected names of vertex arrays, got one name"):
+    with pytest.raises(TypeError, match="times: expected names of node arrays, got one name"):
         partition(graph, tmp_path / "g", 2, times="y")
     with pytest.raises(TypeError, match=r"times\[0\]: expected a name, got int 3"):
         partition(graph, tmp_path / "g", 2, times=[3])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match=r"times\[1\]: expected the name of a vertex array"):
+    with pytest.raises(ValueError, match=r"times\[1\]: expected the name of a node array"):
         partition(graph, tmp_path / "g", 2, times=["y", "t"])
     with pytest.raises(ValueError, match=r"times\[0\]: expected an array of times"):
         partition(graph, tmp_path / "g", 2, times=["x"])
@@ -122,7 +122,7 @@ def test_damaged_descriptions(tmp_path: Path) -> None:
     path = made.folder / "partition.json"
     about = json.loads(path.read_text())
     for change, match in (
-        ({"format": "other"}, "expected the description of a graph in parts"),
+        ({"format": "other"}, "expected the description of a partitioned graph"),
         ({"version": 9}, "expected version 1, got 9"),
         ({"num_nodes": 4}, "a damaged one"),
         ({"num_edges": 4}, "a damaged one"),

@@ -171,7 +171,7 @@ def test_what_torch_writes_stays_in_the_process(path):
         ({"x": torch.ones(2, device="meta")}, (TypeError, NotImplementedError), "meta"),
         ({"x": pa.array([1, None])}, ValueError, "no nulls"),
         ({"x": np.zeros((1,) * 9)}, ValueError, "at most 8 dimensions"),
-        ({"node_ids": [1, 2]}, ValueError, "expected 5 elements for 5 vertices"),
+        ({"node_ids": [1, 2]}, ValueError, "expected 5 elements for 5 nodes"),
         ([1, 2], TypeError, "expected a mapping"),
     ],
 )

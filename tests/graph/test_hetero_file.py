@@ -103,7 +103,7 @@ def test_open_decides_by_the_file(path: Path) -> None:
     graph = make("int32")
     graph.save(path)
     assert not pgs.Graph.open(path).is_homogeneous
-    with pytest.raises(ValueError, match=r"expected a graph without types.*Graph\.open"):
+    with pytest.raises(ValueError, match=r"expected a homogeneous graph.*Graph\.open"):
         pgs.Features.open(path, "x")
     for option in ({"arrays": {}}, {"tables": ["w"]}, {"out_edges": True}):
         with pytest.raises(ValueError, match="expected None in save of a heterogeneous graph"):

@@ -175,7 +175,7 @@ def test_what_cannot_be_taken_is_named(data, error, text):
 
 def test_as_many_rows_as_vertices_and_at_least_as_many_as_edges_with_ids():
     for rows in (3, 5):
-        text = rf"node_data\['x'\]: expected one row for each of 4 vertices, got {rows}"
+        text = rf"node_data\['x'\]: expected one row for each of 4 nodes, got {rows}"
         with pytest.raises(ValueError, match=text):
             pgs.Graph.from_csc(INDPTR, INDICES, node_data={"x": np.ones(rows)})
     text = "expected at least one row for each of 6 edges, got 5"
@@ -306,7 +306,7 @@ def test_names_of_these_sections_are_not_for_others(path, name):
             (5,),
             r"section 'edge_data\.w': .* of 6 edges, got 5",
         ),
-        ("node_data.x", (6, 2), r"section 'node_data\.x': .* of 4 vertices, got 6"),
+        ("node_data.x", (6, 2), r"section 'node_data\.x': .* of 4 nodes, got 6"),
         ("node_data.x", (), r"section 'node_data\.x': .* got a number"),
         ("node_data.", (4,), r"section 'node_data\.': expected a name after"),
     ],

@@ -46,7 +46,7 @@ def test_names_without_an_array(graph: pgs.Graph) -> None:
         graph._source._with_arrays([], [], "y")
     with pytest.raises(ValueError, match=f"^edata: expected an edge array of the graph, {have}$"):
         graph._source._with_arrays(["y"], [])
-    with pytest.raises(ValueError, match=r"^ndata: expected a vertex array .*'p', 'h'\), got 'w'$"):
+    with pytest.raises(ValueError, match=r"^ndata: expected a node array .*'p', 'h'\), got 'w'$"):
         graph._source._with_arrays([], ["w"])
     with pytest.raises(ValueError, match=r"^weight: expected a value for each edge.*\(3, 2\)$"):
         graph._source._with_arrays([], [], "rows")

@@ -183,7 +183,7 @@ def test_empty_rows_and_no_seeds(graph: pgs.Graph) -> None:
 def test_more_rows_than_nodes_are_an_error(graph: pgs.Graph, name: str) -> None:
     rows = torch.zeros(NODES + 5)
     given = {name: {"x": rows} if name == "features" else rows}
-    with pytest.raises(ValueError, match=rf"of {NODES} vertices, got {NODES + 5}; num_nodes="):
+    with pytest.raises(ValueError, match=rf"of {NODES} nodes, got {NODES + 5}; num_nodes="):
         DataLoader(graph, SEEDS, [3], batch_size=99, **given)
 
 
@@ -281,9 +281,9 @@ def test_a_sampler_of_ones_own(graph: pgs.Graph, prefetch: int) -> None:
         (
             {"features": {"x": X[:-1]}},
             ValueError,
-            r"^features\['x'\]: expected a row for each of 800 vertices, got 799",
+            r"^features\['x'\]: expected a row for each of 800 nodes, got 799",
         ),
-        ({"labels": Y[:5]}, ValueError, "^labels: expected a row for each of 800 vertices, got 5"),
+        ({"labels": Y[:5]}, ValueError, "^labels: expected a row for each of 800 nodes, got 5"),
         (
             {"edge_features": {"e": E[1:]}},
             ValueError,

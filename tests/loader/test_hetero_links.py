@@ -228,7 +228,7 @@ def test_a_relation_without_edges() -> None:
         make(), {READS: pairs}, exclude=None, negative_sampling=NegativeSampling(amount=4)
     )
     assert ends_of(batch, READS, batch.edge_label_index[READS])[:, :3].equal(pairs)
-    with pytest.raises(ValueError, match=r"edges\[.*\]: expected vertices, shape \[2, E\]"):
+    with pytest.raises(ValueError, match=r"edges\[.*\]: expected nodes, shape \[2, E\]"):
         loader(make(), {READS: [1, 2]})
     with pytest.raises(ValueError, match="expected another kind than 'structural' for a relation"):
         loader(
@@ -318,7 +318,7 @@ def test_times_of_edges() -> None:
         ({"edges": {"x": [1]}}, ValueError, "edges: expected types of the graph, got 'x'; there"),
         ({"edges": {3: [1]}}, ValueError, "edges: expected types of the graph, got 3; there are"),
         ({"edges": {CITES: [500]}}, IndexError, r"edges\[.*\]\[0\]: expected an edge id"),
-        ({"edges": {WRITES: [[9], [60]]}}, IndexError, r"\[1, 0\]: expected a vertex in \[0, 60\)"),
+        ({"edges": {WRITES: [[9], [60]]}}, IndexError, r"\[1, 0\]: expected a node in \[0, 60\)"),
         (
             {"negative_sampling": {READS: NegativeSampling()}},
             ValueError,

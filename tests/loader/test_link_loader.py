@@ -373,11 +373,11 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
     [
         ({"graph": None}, TypeError, "graph: expected"),
         ({"edges": [EDGES]}, IndexError, r"edges\[0\]: expected an edge id in \[0, 3000\)"),
-        ({"edges": [[0], [NODES]]}, IndexError, r"edges\[1, 0\]: expected a vertex in \[0, 400\)"),
+        ({"edges": [[0], [NODES]]}, IndexError, r"edges\[1, 0\]: expected a node in \[0, 400\)"),
         ({"edges": [[0], [1], [2]]}, ValueError, r"edges: expected shape \[E\] or \[2, E\]"),
         ({"edges": [0.5]}, TypeError, "edges: expected int32 or int64"),
         ({"edges": "x"}, TypeError, "edges: expected an array"),
-        ({"edges": [[0], [1]]}, ValueError, "exclude: expected None with pairs of vertices"),
+        ({"edges": [[0], [1]]}, ValueError, "exclude: expected None with pairs of nodes"),
         (
             {"negative_sampling": 2},
             TypeError,

@@ -262,9 +262,9 @@ def test_sources_of_their_own() -> None:
 
 def test_nothing_is_there() -> None:
     one = torch.tensor([3])
-    with pytest.raises(ValueError, match="expected vertices that are there at time -1, got none"):
+    with pytest.raises(ValueError, match="expected nodes that are there at time -1, got none"):
         NegativeSampling(time_attr="t").draw(timed(), one, one, seed=0, seed_time=one - 4)
-    with pytest.raises(ValueError, match="vertices of positive weight that are there at time 0"):
+    with pytest.raises(ValueError, match="nodes of positive weight that are there at time 0"):
         law = NegativeSampling(time_attr="t", dst_weight=[0.0] * 11 + [1])
         law.draw(timed(), one, one, seed=0, seed_time=one * 0)
     with pytest.raises(ValueError, match="got 7, from which edges lead to all that are there"):
@@ -276,7 +276,7 @@ def test_wrong_weights_and_times() -> None:
         ([1.0, -1], r"dst_weight\[1\]: expected a finite number >= 0, got -1"),
         ([float("nan")], r"dst_weight\[0\]: expected a finite number"),
         ([0.0], "dst_weight: expected a finite sum above 0"),
-        ([[1.0]], r"dst_weight: expected a weight for each vertex, got shape \(1, 1\)"),
+        ([[1.0]], r"dst_weight: expected a weight for each node, got shape \(1, 1\)"),
     ):
         with pytest.raises(ValueError, match=text):
             NegativeSampling(dst_weight=given)
@@ -288,10 +288,10 @@ def test_wrong_weights_and_times() -> None:
         NegativeSampling(src_weight=WEIGHT, mode="triplet")
     with pytest.raises(ValueError, match="time_attr: expected None with kind 'degree'"):
         NegativeSampling("degree", time_attr="t")
-    with pytest.raises(TypeError, match="time_attr: expected the name of a vertex array"):
+    with pytest.raises(TypeError, match="time_attr: expected the name of a node array"):
         NegativeSampling(time_attr=3)  # type: ignore[arg-type]
     one = torch.tensor([0])
-    with pytest.raises(ValueError, match="dst_weight: expected a weight for each of 12 vertices"):
+    with pytest.raises(ValueError, match="dst_weight: expected a weight for each of 12 nodes"):
         NegativeSampling(dst_weight=[1.0]).draw(graph(), one, one, seed=0)
     with pytest.raises(ValueError, match=r"time_attr: expected the name of an array .* got 'u'"):
         NegativeSampling(time_attr="u").draw(timed(), one, one, seed=0, seed_time=one)
@@ -305,7 +305,7 @@ def test_wrong_weights_and_times() -> None:
     nan = torch.tensor([float("nan")])
     with pytest.raises(ValueError, match="seed_time: expected numbers, got NaN"):
         draw(timed(torch.float64), one, one, seed=0, seed_time=nan)
-    with pytest.raises(ValueError, match="edge_type: expected None for a graph without types"):
+    with pytest.raises(ValueError, match="edge_type: expected None for a homogeneous graph"):
         NegativeSampling().draw(graph(), one, one, seed=0, edge_type=("a", "b", "c"))
 
 
@@ -330,7 +330,7 @@ def test_wrong_arguments() -> None:
         draw(graph(), one.float(), one, seed=0)
     with pytest.raises(TypeError, match=r"dst: expected torch.int64 on cpu as src"):
         draw(graph(), one, one.int(), seed=0)
-    with pytest.raises(ValueError, match="dst: expected 1 vertices as src, got 2"):
+    with pytest.raises(ValueError, match="dst: expected 1 nodes as src, got 2"):
         draw(graph(), one, two, seed=0)
     with pytest.raises(ValueError, match="src: expected shape"):
         draw(graph(), one.view(1, 1), one, seed=0)

@@ -206,7 +206,7 @@ def test_explained(graph: pgs.Graph) -> None:
     made = sampler.explain(graph, seeds=10)
     assert made.startswith("as traced\n")
     assert all(f"  {line}\n" in made for line in sampler.code.split("\n"))
-    assert "a batch of 10 seeds on a graph of 50 vertices and 250 edges" in made
+    assert "a batch of 10 seeds on a graph of 50 nodes and 250 edges" in made
     assert repr(made) == str(made)
     page = made._repr_html_()
     assert page == f"{made.svg}<pre>{html.escape(made)}</pre>"

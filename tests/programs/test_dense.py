@@ -272,7 +272,7 @@ def test_errors_name_the_input() -> None:
     with pytest.raises(ValueError, match="dot: expected rows of one length, got 1 and 2 numbers"):
         uneven(W=np.ones((1, 2))).sample(star(), [0])
     with pytest.raises(
-        ValueError, match=r"features: expected a row for each vertex, got ndata\['x'\]"
+        ValueError, match=r"features: expected a row for each node, got ndata\['x'\]"
     ):
         sampler.sample(star().with_data(node_data={"x": np.ones(4)}), [0])
     with pytest.raises(ValueError, match="mul: expected values as input 1, got dense rows"):

@@ -101,7 +101,7 @@ def test_what_is_no_chance(wrong: float) -> None:
     with pytest.raises(ValueError, match=r"dependent_sample: expected chances in \[0, 1\], got"):
         rounded(weight="p", seed=1).sample(graph, [0])
     if wrong != 1.25:
-        with pytest.raises(ValueError, match=r"cap: expected probabilities .* for vertex 0"):
+        with pytest.raises(ValueError, match=r"cap: expected probabilities .* for node 0"):
             of_a_sum(K=1, weight="p", seed=1).sample(graph, [0])
 
 

@@ -273,11 +273,11 @@ def test_what_does_not_fit_is_refused(graph: pgs.Graph) -> None:
         (lambda A, seeds: A[CITES][:, seeds["place"]], "'place': expected a type"),
         (
             lambda A, seeds: [A[CITES][:, seeds], A[WRITES][:, seeds["author"]]],
-            "'author' as the columns of a relation's matrix: expected vertices of type 'paper'",
+            "'author' as the columns of a relation's matrix: expected nodes of type 'paper'",
         ),
         (
             lambda A, seeds: [A[CITES][:, seeds], A[WRITES][seeds["paper"], seeds]],
-            "'paper' as the rows of a relation's matrix: expected vertices of type 'author'",
+            "'paper' as the rows of a relation's matrix: expected nodes of type 'author'",
         ),
         (lambda A, seeds: A["cites"], "A.source, relation, destination"),
     ):

@@ -70,7 +70,7 @@ def test_data_that_was_changed(make: Any, filter_per_worker: bool) -> None:
 @pytest.mark.parametrize(
     ("nodes", "error", "text"),
     [
-        ([1, 2, NODES], IndexError, rf"input_nodes\[2\]: expected a vertex .* got {NODES}"),
+        ([1, 2, NODES], IndexError, rf"input_nodes\[2\]: expected a node .* got {NODES}"),
         (torch.tensor([-1, 2]), IndexError, r"input_nodes\[0\]: .* got -1"),
         (torch.ones(NODES + 3).bool(), ValueError, f"a mask .* {NODES} nodes, got {NODES + 3}"),
         (torch.ones(NODES - 3).bool(), ValueError, f"a mask .* {NODES} nodes, got {NODES - 3}"),

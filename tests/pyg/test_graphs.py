@@ -202,7 +202,7 @@ def test_sampler_refuses_heterogeneous_data(data: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("edges", "text"),
     [
-        ([[0, 0], [1, 3]], r"data.edge_index\[1\]\[1\]: expected a vertex in \[0, 3\), got 3"),
+        ([[0, 0], [1, 3]], r"data.edge_index\[1\]\[1\]: expected a node in \[0, 3\), got 3"),
         ([[0, 0], [-1, 1]], r"data.edge_index\[1\]\[0\]: .* got -1"),
         ([[0, 7], [1, 1]], r"data.edge_index\[0\]\[1\]: .* got 7"),
     ],

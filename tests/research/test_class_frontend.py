@@ -247,7 +247,7 @@ def test_mistakes_of_a_class() -> None:
         ),
         (
             {"step_transits": lambda self, A, sampled, transits, step: sampled},
-            r"step_transits: expected a list of vertices",
+            r"step_transits: expected a list of nodes",
         ),
     ):
         with pytest.raises(TypeError, match=message):

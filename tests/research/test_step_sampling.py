@@ -297,7 +297,7 @@ def test_bad_input() -> None:
         ([1] * 17, "fanouts: expected 1 to 16 integers, got 17"),
         ([2, 0], r"fanouts\[1\]: expected"),
         ([-1], r"fanouts\[0\]: expected"),
-        ([1 << 20, 1 << 12], "fanouts: expected at most 2147483647 vertices of a sample"),
+        ([1 << 20, 1 << 12], "fanouts: expected at most 2147483647 nodes of a sample"),
     ):
         with pytest.raises(ValueError, match=text):
             pgs.research.KHop(fanouts)

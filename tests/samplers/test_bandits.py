@@ -282,7 +282,7 @@ def test_what_is_wrong() -> None:
             sampler.load_state_dict(wrong)
     assert sampler.state_dict()["log_w"].tolist() == state["log_w"].tolist()
     other = pgs.Graph.from_coo([0], [1], num_nodes=2)
-    with pytest.raises(ValueError, match="graph: expected the one of 4 vertices and 5 edges"):
+    with pytest.raises(ValueError, match="graph: expected the one of 4 nodes and 5 edges"):
         sampler.sample(other, [0])
 
 

@@ -108,5 +108,5 @@ def test_clusters_that_are_none() -> None:
     sampler = samplers.cluster_gcn_parts(np.arange(6) // 3)
     with pytest.raises(IndexError, match="seeds: expected numbers of clusters below 2, got 2"):
         sampler.sample(graph, [0, 2])
-    with pytest.raises(ValueError, match="graph: expected the one that was cut, of 6 vertices"):
+    with pytest.raises(ValueError, match="graph: expected the one that was cut, of 6 nodes"):
         sampler.sample(cliques(3, 3), [0])

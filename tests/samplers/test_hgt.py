@@ -168,7 +168,7 @@ def test_other_types_and_orders_change_no_choice() -> None:
         ({}, ValueError, "num_samples: expected a number for each iteration"),
         ({"s": [1], "a": [1, 2]}, ValueError, "as many of each type, got {'s': 1, 'a': 2}"),
         ({"s": 3, "a": [1]}, TypeError, r"num_samples\['s'\]: expected a sequence of int, got int"),
-        ({("a", "x", "s"): [1]}, TypeError, "num_samples: expected types of vertices, got tuple"),
+        ({("a", "x", "s"): [1]}, TypeError, "num_samples: expected types of nodes, got tuple"),
         ({"a": [1]}, ValueError, 'expected numbers for each node type, got none for "s"'),
         ({"a": [1], "s": [1], "z": [2]}, ValueError, 'node types of the graph, got "z"'),
     ],

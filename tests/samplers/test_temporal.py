@@ -518,7 +518,7 @@ def test_wrong_calls(edges: Any) -> None:
         sampler.sample(bad, [0], seed_time=1.0)
     with pytest.raises(TypeError, match="expected times of int32, int64, float32 or float64"):
         pgs.PGSampler([3], temporal="m").sample(graph, [0], seed_time=1)
-    with pytest.raises(ValueError, match=r"time: expected the name of an edge or vertex array"):
+    with pytest.raises(ValueError, match=r"time: expected the name of an edge or node array"):
         pgs.PGSampler([3], temporal="x").sample(graph, [0], seed_time=1)
     both = graph.with_data(node_data={"t": np.zeros(NODES)})
     with pytest.raises(ValueError, match="which is that of both"):

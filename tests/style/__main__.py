@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.style import docstrings, names, prose
+from tests.style import comments, docstrings, names, prose
 from tests.style.findings import (
     ROOT,
     Finding,
@@ -26,7 +26,12 @@ from tests.style.findings import (
     write_entries,
 )
 
-CHECKERS = {"names": names.find, "docstrings": docstrings.find, "prose": prose.find}
+CHECKERS = {
+    "names": names.find,
+    "docstrings": docstrings.find,
+    "prose": prose.find,
+    "comments": comments.find,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

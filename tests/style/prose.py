@@ -40,7 +40,10 @@ PATTERN = re.compile(
     re.IGNORECASE,
 )
 # Names of others, which stay as their owners write them.
-QUOTATIONS = re.compile(r"Hugging Face|joint (?:distribution|probability)|long-standing")
+QUOTATIONS = re.compile(
+    r"Hugging Face|joint (?:distribution|probability)|long-standing|"
+    r"with a given\s+(?:probability )?distribution"
+)
 
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

@@ -286,7 +286,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             assert np.array_equal(a.x["paper"].numpy(), x[a.input_nodes["paper"].numpy()])
         if rank == 0:
             one = {"paper": [1]}
-            fails(KeyError, "expected the name of a vertex", lambda: graph.features("x", "author"))
+            fails(KeyError, "expected the name of a node", lambda: graph.features("x", "author"))
             fails(
                 IndexError,
                 "expected an id in [0, 90)",
@@ -302,7 +302,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             )
             fails(
                 ValueError,
-                "time: expected the name of an edge or vertex array of the graph in parts",
+                "time: expected the name of an edge or node array of the partitioned graph",
                 lambda: pgs.PGSampler([2], temporal="z").sample(graph, one, seed_time=3),
             )
             fails(
@@ -417,7 +417,7 @@ def loaders(rank: int, world: int, folder: str) -> None:
         )
         fails(IndexError, "got -1", lambda: features.read([-1]))
         fails(TypeError, "ids: expected int32 or int64", lambda: features.read([0.5]))
-        fails(KeyError, "expected the name of a vertex array", lambda: graph.features("z"))
+        fails(KeyError, "expected the name of a node array", lambda: graph.features("z"))
         for deal in ("seeds", "batches"):
             about = {
                 "batch_size": 16,
@@ -504,7 +504,7 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "time: expected the name of an edge or vertex array of the graph in parts",
+            "time: expected the name of an edge or node array of the partitioned graph",
             lambda: sample({"temporal": "z"}, seed_time=3),
         )
         fails(
@@ -519,12 +519,12 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "expected one of neighbours, walks or a program for a graph in parts",
+            "expected one of neighbors, walks or a program for a partitioned graph",
             lambda: sample({"mode": "queue"}),
         )
         fails(
             ValueError,
-            "expected one of neighbours, walks or a program for a graph in parts",
+            "expected one of neighbors, walks or a program for a partitioned graph",
             lambda: pgs.research.KHop([3]).sample(graph, [1]),
         )
         fails(
@@ -545,7 +545,7 @@ def refused(rank: int, world: int, folder: str) -> None:
             ),
             (
                 samplers.asgcn(nodes=[3], source="y", target="born"),
-                "expected a graph on this machine for its vertex arrays ('born', 'y')",
+                "expected a graph on this machine for its node arrays ('born', 'y')",
             ),
         ):
             fails(ValueError, text, partial(program.sample, graph, [1]))

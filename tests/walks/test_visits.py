@@ -442,7 +442,7 @@ def test_types_that_cannot_be_reached_end() -> None:
 
 def test_what_is_no_neighbourhood() -> None:
     graph = SHAPES["scattered"].graph()
-    with pytest.raises(ValueError, match="types: expected the name of a vertex array"):
+    with pytest.raises(ValueError, match="types: expected the name of a node array"):
         pgs.walks.RestartNeighbors("kind", {0: 2}).sample(graph, [0])
     for given, error, text in (
         (("kind", [3]), TypeError, "top: expected a mapping"),

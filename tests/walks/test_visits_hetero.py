@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_refused(graph: pgs.Graph) -> None:
         (
             lambda: pgs.walks.RestartNeighbors(None, {"x": 2}).sample(graph, {"user": [0]}),
             ValueError,
-            "top: expected types of vertices among .*'alone', got 'x'",
+            "top: expected types of nodes among .*'alone', got 'x'",
         ),
         (
             lambda: pgs.walks.RestartNeighbors(None, {"user": 2}).sample(graph[BUYS], [0]),

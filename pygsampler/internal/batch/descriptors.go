@@ -2,7 +2,7 @@ package batch
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/batch/descriptor"
 
-// Rows are the arrays of a homogeneous graph's batch, by words of the header.
+// Rows describes the arrays of a homogeneous graph's batch by words of the header.
 var Rows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: WordNumNodes, Offset: WordNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputNodes},
@@ -10,7 +10,7 @@ var Rows = []descriptor.Row{
 	{Name: "subgraph_ids", Bits: WordIDBits, Length: WordNumNodes, Offset: WordSubgraphIDs},
 }
 
-// WalkRows are the arrays of walks.
+// WalkRows describes the arrays of walks.
 var WalkRows = []descriptor.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: WalkNumNodes, Offset: WalkNodes},
 	{Name: "edge_ids", Bits: WalkEdgeIDBits, Length: WalkNumEdges, Offset: WalkEdgeIDs},
@@ -20,7 +20,7 @@ var WalkRows = []descriptor.Row{
 	{Name: "slots", DType: "int32", Length: WalkNumEdges, Offset: WalkSlots},
 }
 
-// ContextRows are the arrays of contexts.
+// ContextRows describes the arrays of contexts.
 var ContextRows = []descriptor.Row{
 	{Name: "nodes", DType: "int64", Length: ContextNumPlaces, Offset: ContextNodes},
 	{Name: "types", DType: "int32", Length: ContextNumPlaces, Offset: ContextTypes},
@@ -31,13 +31,13 @@ var ContextRows = []descriptor.Row{
 	{Name: "lengths", DType: "int32", Length: ContextNumSeeds, Offset: ContextLengths},
 }
 
-// StepRows are the arrays of samples by steps.
+// StepRows describes the arrays of samples by steps.
 var StepRows = []descriptor.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: StepNumNodes, Offset: StepNodes},
 	{Name: "edge_ids", Bits: StepEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
 }
 
-// TypeRows are those of a node type: their lengths and offsets are words of the type.
+// TypeRows describes the arrays of a node type: their lengths and offsets are words of the type.
 var TypeRows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputNodes},
@@ -45,7 +45,7 @@ var TypeRows = []descriptor.Row{
 	{Name: "subgraph_ids", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeSubgraphIDs},
 }
 
-// BlockRows are those of a block: their lengths and offsets are words of the block.
+// BlockRows describes the arrays of a block: their lengths and offsets are words of the block.
 var BlockRows = []descriptor.Row{
 	{Name: "indptr", Bits: WidthIDs, Length: BlockNumDst, More: 1, Offset: BlockIndptr},
 	{Name: "indices", Bits: WidthIDs, Length: BlockNumEdges, Offset: BlockIndices},

@@ -1,17 +1,17 @@
 package batch
 
-// The constants here are those of Python too, as words.go says. This file imports nothing.
+// Python uses these constants, too (see words.go). This file imports nothing.
 
-// Words of the hops of a batch, joined. Behind them come for each type the seeds, and how many
-// vertices each hop found; how many of its vertices there are in all; for each relation how many edges
-// each hop has; the width of its edge ids; and how many factors it has, -1 for none. A batch without
-// types has one of each. Then come the lengths of the pieces that all of the memory is: as integers of
-// 64 bits, and of 32.
+// Words of the edge lists of a batch. For each type they are followed by the number of seeds, and of
+// the nodes that each hop found, and by the number of its nodes; for each relation by the number of
+// edges of each hop, the width of its edge ids, and the number of factors, -1 for none. A batch of a
+// homogeneous graph has one type and one relation. The lengths of the pieces of the memory come last:
+// first of 64-bit integers, then of 32-bit ones.
 //
-// The first piece of either is not to be used. In that of the ids' width follow the vertices of all
-// types, and behind them their trees where there are any; the sources of each relation's edges; and the
-// targets of each. In both follow one more that is not to be used, and the ids of edges of that width;
-// in that of 32 bits again one, and the factors. The last one is not to be used.
+// The first piece of either width is not used. The pieces of the width of the ids continue with the
+// nodes of all types, followed by their trees if there are any; the sources of each relation's edges;
+// and the targets of each. Another unused piece follows in both widths, and the edge ids of that
+// width; in 32 bits another unused one, and the factors. The last piece is not used.
 const (
 	HopsNumWords     = iota
 	HopsSize         // in bytes, a multiple of 8
@@ -19,12 +19,12 @@ const (
 	HopsNumHops      //
 	HopsNumTypes     //
 	HopsNumRelations //
-	HopsTrees        // whether vertices have trees
-	HopsInOrder      // whether the targets of each relation do not fall
-	HopsWide         // how many pieces there are of 64 bits
-	HopsNarrow       // and of 32; 0 where none is used
+	HopsTrees        // 1 if nodes have trees
+	HopsInOrder      // 1 if the targets of each relation are in ascending order
+	HopsWide         // number of pieces of 64 bits
+	HopsNarrow       // and of 32; 0 if none is used
 	HopsWords        = 16
 )
 
-// HopsRoom is how many words may be read at once: the memory is not smaller.
+// HopsRoom is the number of words that may be read at once: the memory is not smaller.
 const HopsRoom = 64

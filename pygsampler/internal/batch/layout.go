@@ -1,39 +1,39 @@
-// Package batch is the memory of a sampled batch: one region that begins with a
-// header of 64-bit words and holds every array at an offset, so that all arrays
-// are views and one reference keeps them.
+// Package batch defines the memory of a sampled batch: one region that begins with a header of
+// 64-bit words and holds every array at an offset, so that all arrays are views and one reference
+// keeps them alive.
 package batch
 
 import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Layout is where the words of a batch stand.
+// Layout gives the positions of the words of a batch.
 type Layout struct{ Hops, Types, Relations, Extras int }
 
-// Homogeneous is the layout of a batch of a homogeneous graph, which has one node type and one
+// Homogeneous returns the layout of a batch of a homogeneous graph, which has one node type and one
 // relation.
 func Homogeneous(hops int) Layout { return Layout{Hops: hops, Types: 1, Relations: 1} }
 
-// Type is the first word of a node type.
+// Type returns the first word of a node type.
 func (l Layout) Type(t int) int { return FixedWords + TypeWords*t }
 
-// Block is the first word of a block, of which those of the outermost hop are first.
+// Block returns the first word of a block; the blocks of the outermost hop are first.
 func (l Layout) Block(hop, r int) int { return l.Type(l.Types) + BlockWords*(hop*l.Relations+r) }
 
-// EdgeIDBits is the word that has the width of the edge ids of a relation.
+// EdgeIDBits returns the word with the width of the edge ids of a relation.
 func (l Layout) EdgeIDBits(r int) int { return l.Block(l.Hops, 0) + r }
 
-// Count is the word that says how many nodes of a type there were when a hop began, of which 0 is
-// next to the seeds; there are as many hops and one.
+// Count returns the word with the number of nodes of a type when a hop began, in the order of
+// sampling: hop 0 is next to the seeds, and one word more follows the last hop.
 func (l Layout) Count(t, hop int) int { return l.EdgeIDBits(l.Relations) + t*(l.Hops+1) + hop }
 
-// Extra is the first word of an extra array.
+// Extra returns the first word of an extra array.
 func (l Layout) Extra(i int) int { return l.Count(l.Types, 0) + ExtraWords*i }
 
-// Words is how many there are.
+// Words returns the number of words.
 func (l Layout) Words() int { return l.Extra(l.Extras) }
 
-// LayoutOf is the layout that the first words of a batch say; false for those of something else.
+// LayoutOf returns the layout in the first words of a batch, or false for any other words.
 func LayoutOf(words []int64) (Layout, bool) {
 	l := Layout{
 		Hops: int(words[WordNumHops]), Types: int(words[WordNumTypes]),
@@ -42,60 +42,59 @@ func LayoutOf(words []int64) (Layout, bool) {
 	return l, words[WordSignature] == Magic
 }
 
-// Block is the words of a block among those of a homogeneous graph's batch.
+// Block returns the words of a block of a homogeneous graph's batch.
 func Block(words []int64, block int) []int64 {
 	at := FirstBlock + BlockWords*block
 	return words[at : at+BlockWords]
 }
 
-// SetWords writes words from one on.
+// SetWords writes words from the word first on.
 func (b *Builder) SetWords(first int, words ...int64) {
 	for i, value := range words {
 		b.Set(first+i, value)
 	}
 }
 
-// Widths are the bytes of an id and of an edge's id.
+// Widths are the bytes of a node id and of an edge id.
 type Widths struct{ ID, EdgeID int64 }
 
-// Vertices is the bytes of a list of vertices, or of their trees.
+// Vertices returns the bytes of a list of nodes, or of their trees.
 func (w Widths) Vertices(n int64) int64 { return n * w.ID }
 
-// Block is the bytes of a block's arrays.
+// Block returns the bytes of the arrays of a block.
 func (w Widths) Block(rows, edges int64) (indptr, indices, edgeIDs int64) {
 	return (rows + 1) * w.ID, edges * w.ID, edges * w.EdgeID
 }
 
-// EdgeWeights is the bytes of a block's factors.
+// EdgeWeights returns the bytes of the factors of a block.
 func EdgeWeights(edges int64) int64 { return edges * 4 }
 
-// Place gives the arrays of a batch their places, one behind another. Its value is the
+// Place assigns offsets to the arrays of a batch, one after another. Its value is the number of
 // bytes so far.
 type Place int64
 
-// Place is behind the words.
+// Place returns the offset after the words.
 func (l Layout) Place() Place { return Place(l.Words() * 8) }
 
-// Aligned is where the next array begins.
+// Aligned returns the offset of the next array.
 func (p Place) Aligned() int64 { return (int64(p) + Alignment - 1) &^ (Alignment - 1) }
 
-// Next is the offset of n more bytes.
+// Next returns the offset of n more bytes.
 func (p *Place) Next(n int64) int64 {
 	offset := p.Aligned()
 	*p = Place(offset + n)
 	return offset
 }
 
-// Builder lays out a batch while its sizes become known, hop by hop. It owns its
-// memory until Finish; slices taken from Memory are void after Alloc.
+// Builder lays out a batch while its sizes become known, hop by hop. It owns its memory until
+// Finish; slices of Memory are invalid after Alloc.
 type Builder struct {
 	Layout
 	Memory memory.Memory
 	used   Place
 }
 
-// NewBuilder begins a batch with room for a first guess of its bytes. Words that say nothing yet
-// are 0.
+// NewBuilder starts a batch with room for an estimated number of bytes. Unset words are 0.
 func NewBuilder(l Layout, guess int64) (*Builder, error) {
 	used := l.Place()
 	m, err := memory.New(int64(used) + guess)
@@ -110,10 +109,10 @@ func NewBuilder(l Layout, guess int64) (*Builder, error) {
 	return &Builder{Layout: l, Memory: m, used: used}, nil
 }
 
-// SetRows says that an extra array is rows of so many numbers.
+// SetRows sets the width of an extra array whose elements are rows of width numbers.
 func (b *Builder) SetRows(extra int, width int64) { b.Set(b.Extra(extra)+ExtraWidth, width+1) }
 
-// SetExtra writes the words of an extra array: ids where it is a list, else float32.
+// SetExtra writes the words of an extra array: ids if it is a list, else float32.
 func (b *Builder) SetExtra(extra int, list bool, length, offset int64) {
 	at := b.Extra(extra)
 	if list {
@@ -123,7 +122,7 @@ func (b *Builder) SetExtra(extra int, list bool, length, offset int64) {
 	b.Set(at+ExtraOffset, offset)
 }
 
-// Alloc reserves n bytes on a cache line of their own and returns their offset.
+// Alloc reserves n bytes, aligned to a cache line, and returns their offset.
 func (b *Builder) Alloc(n int64) (int64, error) {
 	used := b.used
 	offset := used.Next(n)
@@ -139,18 +138,18 @@ func (b *Builder) Set(word int, value int64) {
 	memory.At[int64](b.Memory, 0, int64(word)+1)[word] = value
 }
 
-// SetBlock writes the words of block i of a homogeneous graph, outermost first.
+// SetBlock writes the words of block i of a homogeneous graph; the outermost block is first.
 func (b *Builder) SetBlock(i int, words [BlockWords]int64) { b.SetWords(b.Block(i, 0), words[:]...) }
 
-// Finish closes the batch and hands its memory, with one reference, to the caller.
-// untouched is how many of its bytes were reserved and never written.
+// Finish completes the batch and returns its memory, with one reference. untouched is the number of
+// its bytes that were reserved and never written.
 func (b *Builder) Finish(untouched int64) memory.Memory {
 	b.Set(WordSize, int64(b.used))
 	b.Memory.SetSize(int64(b.used) - untouched)
 	return b.Memory
 }
 
-// Discard gives the memory back; all of it counts as written, for the pool's bound.
+// Discard frees the memory; all of it counts as written, for the bound of the pool.
 func (b *Builder) Discard() {
 	b.Memory.SetSize(int64(b.used))
 	b.Memory.Release()

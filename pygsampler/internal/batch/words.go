@@ -3,14 +3,14 @@ package batch
 // The constants here are those of Python and of the kernels, too: `go generate
 // ./pygsampler/internal/constants` writes them down there. This file imports nothing.
 
-// HeaderVersion is that of the words that describe a result. Those of another version are refused.
+// HeaderVersion is the version of the words that describe a result. Other versions are rejected.
 const HeaderVersion = 2
 
 // Magic is the first word of every batch: "PGSB" in the low half, the version in the high one.
 const Magic = HeaderVersion<<32 | 0x50475342
 
-// Alignment is what the offset of every array is a multiple of: each begins on a cache
-// line of its own.
+// Alignment is the number of bytes that the offset of every array is a multiple of: each array
+// begins on its own cache line.
 const Alignment = 64
 
 // Words that every header begins with. Behind them come TypeWords for each node type, a block for
@@ -34,7 +34,7 @@ const (
 	TypeNumNodes    = iota
 	TypeNodes       // distinct nodes, by first occurrence
 	TypeNumOutput   // seeds, duplicates counted
-	TypeOutputNodes // the seeds as given; Nodes where they are distinct
+	TypeOutputNodes // the seeds with repetitions; Nodes if they are distinct
 	TypeOutputIndex // for each seed its position in nodes
 	TypeSubgraphIDs // for each node the seed of its subgraph; 0 where subgraphs share nodes
 	TypeWords       = 8
@@ -60,7 +60,7 @@ const (
 	BlockIndptr
 	BlockIndices
 	BlockEdgeIDs
-	BlockFirstDst    // place of the first destination among the vertices
+	BlockFirstDst    // place of the first destination among the nodes
 	BlockEdgeWeights // for each edge its factor, in float32; 0 where the plan asks for none
 	BlockWords       = 8
 )
@@ -89,7 +89,7 @@ const (
 	WalkLengths  // of each walk its steps
 	WalkPerSeed  // walks of each seed, one behind another
 	WalkNumTop   //
-	WalkTopNodes // [seeds][top]: which vertices its walks have visited most; -1 behind them
+	WalkTopNodes // [seeds][top]: which nodes its walks have visited most; -1 behind them
 	WalkVisits   // [seeds][top]: how often; 0 behind them
 	WalkSlots    // [steps][walks]: which of a sample's roots took the step; 0: they have one each
 	WalkWords    = 24
@@ -125,7 +125,7 @@ const (
 	StepNumNodes      //
 	StepEdgeIDs       // for each step [samples][width]; -1 where there is none; 0: not asked for
 	StepNumEdges      //
-	StepWidths   = 16 // of each step: vertices of a sample
+	StepWidths   = 16 // of each step: nodes of a sample
 	StepWords    = 32 // for 16 steps
 )
 

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// format is the version of the layout below and of what keys are made of: whoever
-// changes either counts it up.
+// format is the version of the layout below and of the keys: a change of either increments it.
 const format = 1
 
 // head stands before an image in its file: the magic, the key, the digest of the image
@@ -36,8 +35,8 @@ const stale = time.Hour
 // what it holds. Everything in it may be removed at any time.
 type cache struct{ folder string }
 
-// key is the digest of all that decides an image, in the order given. Each word is
-// preceded by its length, so that no two lists of words run together alike.
+// key returns the digest of all inputs that determine an image, in their order. The length of each
+// word precedes it, so that no two lists of words have the same digest.
 func key(words ...string) [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "pygsampler %d\n", format)
@@ -74,7 +73,7 @@ func (c cache) load(name string, k [sha256.Size]byte) []byte {
 	return image
 }
 
-// store keeps an image, in the place of a broken one too. It is not synced: what a
+// store keeps an image, instead of a broken one too. It is not synced: what a
 // crash leaves of it is noticed when it is loaded.
 func (c cache) store(name string, k [sha256.Size]byte, image []byte) (err error) {
 	if !filepath.IsAbs(c.folder) {
@@ -117,7 +116,7 @@ func (c cache) sweep() {
 	}
 }
 
-// Folder is the cache's: PYGSAMPLER_CACHE, or the user's folder for such things.
+// Folder returns the folder of the cache: PYGSAMPLER_CACHE, or the user's cache folder.
 func Folder() (string, error) {
 	if own := os.Getenv("PYGSAMPLER_CACHE"); own != "" {
 		return own, nil

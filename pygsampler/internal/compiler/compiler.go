@@ -1,5 +1,5 @@
-// Package compiler says where the code of kernels comes from: images that the build
-// embedded, or sources that NVRTC compiles while the program runs, kept on disk.
+// Package compiler provides the code of kernels: images that the build embedded, or sources that
+// NVRTC compiles at run time and caches on disk.
 package compiler
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/pygsampler/pygsampler/kernels"
 )
 
-// Program is CUDA C++ that was written by hand or generated. It may include the headers
-// of the package kernels by their names.
+// Program is CUDA C++, hand-written or generated. It may include the headers of the package kernels
+// by their names.
 type Program struct {
 	Name    string // in messages and in the cache: "neighbor"
 	Source  string
-	Options []string // of NVRTC, beside those of all kernels: "-DHOPS=3"
+	Options []string // of NVRTC, in addition to those of all kernels: "-DHOPS=3"
 }
 
-// Image is code for a device. The zero value is none.
+// Image is code for a device. The zero value is no image.
 type Image struct {
 	Code         []byte
 	Architecture string // "sm_90", or "compute_75" for PTX
@@ -37,7 +37,7 @@ type Image struct {
 // PTX reports whether the driver has to compile the image.
 func (i Image) PTX() bool { return strings.HasPrefix(i.Architecture, "compute_") }
 
-// String is "sm_90 machine code", and by what it was compiled here.
+// String returns "sm_90 machine code", and the compiler if it was compiled here.
 func (i Image) String() string {
 	text := kernels.Choice{Architecture: i.Architecture}.String()
 	if i.Compiler != "" {
@@ -54,8 +54,8 @@ type toolchain interface {
 	Compile(nvrtc.Program, string) (image []byte, log string, err error)
 }
 
-// Compiler compiles and keeps what it compiled. The zero value looks for NVRTC when it
-// is first asked. Any number of goroutines may use it.
+// Compiler compiles programs and caches the results. The zero value looks for NVRTC at the first
+// compilation. Any number of goroutines may use it.
 type Compiler struct {
 	mu         sync.Mutex
 	candidates []string
@@ -66,7 +66,7 @@ type Compiler struct {
 	slow       []string // what took long to compile, that nobody has taken yet
 }
 
-// Default is the process's.
+// Default is the compiler of the process.
 var Default Compiler
 
 // names are what the dynamic linker is asked for, after all files that Search names. The
@@ -76,16 +76,16 @@ var names = []string{"libnvrtc.so.12", "libnvrtc.so.13"}
 // options are those of kernels/compile.py.
 var options = []string{"-std=c++17"}
 
-// Search names the files that may be NVRTC, the best first. Those that the dynamic linker
-// finds come after them; PYGSAMPLER_NVRTC is in the place of all.
+// Search sets the candidates for NVRTC, the best first. Libraries that the dynamic linker finds
+// come after them; PYGSAMPLER_NVRTC replaces all of them.
 func (c *Compiler) Search(candidates []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.candidates, c.found = candidates, nil
 }
 
-// nvrtc is the one that all programs are compiled with, c.mu being held. A search
-// without success is made again: somebody may install one.
+// nvrtc returns the library that compiles all programs; the caller holds c.mu. A failed search is
+// repeated, since the library may have been installed since.
 func (c *Compiler) nvrtc() (toolchain, error) {
 	if c.found != nil {
 		return c.found, nil
@@ -107,8 +107,8 @@ func (c *Compiler) nvrtc() (toolchain, error) {
 	return l, nil
 }
 
-// Compile is the code of a program for a device of the given compute capability, from
-// the cache where it is there.
+// Compile returns the code of a program for a device of the compute capability major.minor, from
+// the cache if possible.
 func (c *Compiler) Compile(p Program, major, minor int) (Image, error) {
 	image, err := c.compile(p, major, minor)
 	if err != nil {
@@ -174,7 +174,7 @@ func (c *Compiler) keep(k [32]byte, code []byte, folder string, err error) {
 	if errors.As(err, &path) {
 		err = fmt.Errorf("%s: %w", cmp.Or(folder, path.Path), path.Err)
 	}
-	c.note(fmt.Sprintf("compiled kernels are not kept, so each process compiles them anew: %v; "+
+	c.note(fmt.Sprintf("compiled kernels are not cached, so that each process compiles them again: %v; "+
 		"PYGSAMPLER_CACHE names another folder", err))
 }
 
@@ -190,7 +190,7 @@ func (c *Compiler) note(text string) {
 	c.notes = append(c.notes, text)
 }
 
-// Notes are what users should know of and no error, each given to one caller.
+// Notes returns remarks for users that are no errors, each to one caller only.
 func (c *Compiler) Notes() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +202,7 @@ func (c *Compiler) Notes() []string {
 // slow is from when on users should hear that they have waited for a compiler.
 var slow = time.Second
 
-// Slow are what took long to compile, each given to one caller.
+// Slow returns the compilations that took long, each to one caller only.
 func (c *Compiler) Slow() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *Compiler) Slow() []string {
 	return found
 }
 
-// Report is what there is to compile with.
+// Report describes the compiler.
 type Report struct {
 	NVRTC         string `json:"nvrtc"`   // its file; empty for none
 	Version       string `json:"version"` // of CUDA, as "12.9"
@@ -220,7 +220,7 @@ type Report struct {
 	Error         string `json:"error"` // why there is no NVRTC
 }
 
-// Report looks for NVRTC where that was not done yet.
+// Report describes the compiler; it looks for NVRTC if that has not been done yet.
 func (c *Compiler) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // fromSource reports whether PYGSAMPLER_KERNELS asks for kernels that are compiled now,
-// in the place of those of the build.
+// instead of those of the build.
 func fromSource() (bool, error) {
 	switch value := os.Getenv("PYGSAMPLER_KERNELS"); value {
 	case "", "embedded":
@@ -20,7 +20,7 @@ func fromSource() (bool, error) {
 	}
 }
 
-// Names are the files of kernels that there is code of, in order.
+// Names returns the names of the kernel files with code, in order.
 func Names() []string {
 	if compile, _ := fromSource(); compile {
 		return kernels.SourceNames()
@@ -28,9 +28,9 @@ func Names() []string {
 	return kernels.Names()
 }
 
-// Kernels is the code of the named file of kernels for a device of the given compute
-// capability: the image of the build that fits it best, or one that is compiled where
-// none does, and where PYGSAMPLER_KERNELS is compile.
+// Kernels returns the code of a kernel file for a device of the compute capability major.minor: the
+// image of the build that fits best. It compiles the file if no image fits, and if
+// PYGSAMPLER_KERNELS is compile.
 func (c *Compiler) Kernels(name string, major, minor int) (Image, error) {
 	compile, err := fromSource()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command constants writes the constants that Python and the kernels share with Go
-// into a module and a header: `go generate ./pygsampler/internal/constants`. A test
-// compares what is committed with what this writes.
+// Command constants writes the constants that Python and the kernels share with Go into a module
+// and a header: `go generate ./pygsampler/internal/constants`. A test compares the committed files
+// with its output.
 //
-// Their Go files import nothing, so that their values can be read without building
-// what is around them.
+// The Go files of the constants import nothing, so that their values can be read without building
+// the packages around them.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 //go:generate go run . ../../..
 
-// Files that are written, and the Go files that they are made of.
+// Generated files, and the Go files that they are generated from.
 const (
 	layout = "python/pygsampler/_batch/layout.py"
 	graphs = "python/pygsampler/_graph/layout.py"
@@ -239,7 +239,7 @@ func (s shared) String() string {
 	return s.value.ExactString()
 }
 
-// rows is the directories of a file, as tuples of Python's ArrayDescriptor under the given names.
+// rows returns the directories of a file, as tuples of Python's ArrayDescriptor, under their names.
 func rows(root, file string, names map[string]string) (string, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ParseComments)
 	if err != nil {
@@ -303,7 +303,7 @@ func python(groups []group) string {
 // cuda is the constants as a header.
 func cuda(groups []group) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "// %s\n// What the kernels share with Go, and where it stands there.\n#pragma once\n", mark)
+	fmt.Fprintf(&text, "// %s\n// The constants that the kernels share with Go, by the Go file that defines them.\n#pragma once\n", mark)
 	file := ""
 	for _, g := range groups {
 		if g.file != file {

@@ -14,7 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 )
 
-// Plan is how the edges of a file become a graph.
+// Plan says how the edges of a file become a graph.
 type Plan struct {
 	NumNodes   int64 // -1: what the file says, else the largest id plus one
 	Undirected bool  // each edge that is no self loop also stands for its reverse
@@ -22,17 +22,17 @@ type Plan struct {
 	Bits       int   // of the ids, 32 or 64; 0: as the file has them
 	Keep       int64 // bytes that may hold edges, to spare reading the file again
 	Data       []Data
-	Window     int64 // bytes of indices and edge ids that are written in a pass; 0: what memory has room for
+	Window     int64 // bytes of indices and edge ids that a scan of the file writes; 0: as many as memory has room for
 }
 
-// Build reads the source and makes its CSC in the target: row v lists v's
-// in-neighbours in the order of the file, and an edge's id is its place there. With
-// both directions, the edges of E that are no self loops are also, in their order, the
-// edges from E on, backwards, and a row lists its backward edges behind the others. Where the file has its targets in ascending
-// order, an edge's place is its id, and none are stored.
+// Build reads the source and builds its CSC in the target: row v lists v's in-neighbors in the
+// order of the file, and an edge's id is its position in the file. With both directions, the edges
+// of E that are no self loops are repeated backwards, in their order, as the edges from E on, and a
+// row lists its backward edges after the others. If the file has its targets in ascending order, an
+// edge's position is its id, and no ids are stored.
 //
-// Besides the buffers of the source and Plan.Keep, what is held is two or three
-// numbers for each vertex, and the map of the ids where vertices are numbered anew.
+// In addition to the buffers of the source and Plan.Keep, the memory holds two or three numbers for
+// each node, and the map of the ids if nodes are renumbered.
 func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err error) {
 	facts := source.Facts()
 	plan.Undirected = plan.Undirected || facts.Symmetric
@@ -73,7 +73,7 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 	}
 	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew, Data: plan.Data, Rows: s.total()}
 	if shape.Bits == 32 && shape.Nodes > csc.MaxNodes32 {
-		return shape, valueError("dtype: expected int64 for %d vertices, got int32", shape.Nodes)
+		return shape, valueError("dtype: expected int64 for %d nodes, got int32", shape.Nodes)
 	}
 	if plan.Undirected || !s.sorted {
 		shape.EdgeBits = shape.Bits
@@ -129,7 +129,7 @@ func guardedWrite(f func() error) (err error) {
 	return f()
 }
 
-// fill writes the arrays: offsets, the map, then the edges in as many passes as the
+// fill writes the arrays: offsets, the map, then the edges in as many passes over the file as the
 // memory needs.
 func (s *survey) fill(source *spool, out Arrays, m *Meter) error {
 	if s.anew {
@@ -244,9 +244,9 @@ func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, 
 	return err
 }
 
-// scatterAll writes a batch whose first edge has the given id, and where back is not
-// nil also each edge backwards, by ids from reverse on; it returns the id after the
-// last of these. Each loop stands alone: a question an edge costs as much as the edge.
+// scatterAll writes a batch whose first edge has the id first and, if back is not nil, also each
+// edge backwards, by ids from reverse on; it returns the id after the last backward edge. Each loop
+// is separate: a branch per edge costs as much as the edge.
 func scatterAll[T, E csc.Index](b *Batch, next, back []int64, edge, reverse int64, indices []T, ids []E) int64 {
 	for i, u := range b.Src {
 		at := next[b.Dst[i]]
@@ -304,7 +304,7 @@ func (s *survey) keepLoops(b *Batch, edge int64) {
 	}
 }
 
-// rename puts numbers in the place of ids.
+// rename puts numbers instead of ids.
 func (s *survey) rename(b *Batch) error {
 	for _, ids := range [][]int64{b.Src, b.Dst} {
 		for i, id := range ids {
@@ -326,7 +326,7 @@ func elements[T csc.Index](bytes []byte, n int64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(bytes))), n)
 }
 
-// Available is the memory that the system could give without swapping, page cache
+// Available returns the number of bytes that the system can provide without swapping, page cache
 // included.
 func Available() int64 {
 	const fallback = 2 << 30

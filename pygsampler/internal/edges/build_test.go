@@ -292,7 +292,7 @@ func TestIdsThatNoGraphHas(t *testing.T) {
 	}{
 		{Plan{NumNodes: 4}, 4, "edge 1: expected ids below 4, as num_nodes says, got 4"},
 		{Plan{NumNodes: 4, Numbering: Never}, 1 << 60, "edge 1: expected ids below 4"},
-		{Plan{NumNodes: -1, Numbering: Never}, 1 << 50, "edge 1: expected ids below 281474976710656, as vertices have; renumber=True"},
+		{Plan{NumNodes: -1, Numbering: Never}, 1 << 50, "edge 1: expected ids below 281474976710656, as nodes have; renumber=True"},
 		{Plan{NumNodes: -1, Numbering: Never}, 1 << 47, "edge 1: expected ids below 2147483648, as this machine has memory for; renumber=True"},
 		{Plan{NumNodes: -1, Numbering: Never, Bits: 32}, 1 << 31, "edge 1: expected ids below 2147483648, as int32 asks for"},
 		{Plan{NumNodes: 4, Numbering: Always}, 1, "num_nodes: expected None with renumber=True"},

@@ -15,8 +15,8 @@ type columns struct {
 type namePair struct{ sources, targets []string }
 
 var (
-	// Names of columns that belong together, as plainName has them. Those of the first
-	// pair mean nothing else wherever they are found.
+	// Names of columns that belong together, in the spelling of plainName. The first pair has no
+	// other meaning wherever it occurs.
 	namePairs = []namePair{
 		{[]string{"src", "source"}, []string{"dst", "target", "dest", "destination"}},
 		{[]string{"from"}, []string{"to"}},
@@ -84,8 +84,8 @@ func usualPair(names []string) (u, v int, ok, several bool) {
 	return u, v, ok, false
 }
 
-// counterpart is the column that its name makes the target for the given source, or
-// with flip the source for the given target; -1 where there is none.
+// counterpart returns the column that is the target of a source column by its name, or with flip
+// the source of a target column; -1 if there is none.
 func counterpart(names []string, given int, flip bool) int {
 	for _, p := range namePairs {
 		mine, other := p.sources, p.targets
@@ -115,9 +115,9 @@ func candidates(names []string) []int {
 	return out
 }
 
-// pick is the columns of sources and targets: those that are asked for, else those
-// with usual names, else the only two. Where columns have no names, "", it is the
-// first two. names is nil for an empty file.
+// pick returns the columns of sources and targets: the requested columns, else columns with usual
+// names, else the only two. If columns have no names, "", it returns the first two. names is nil
+// for an empty file.
 func pick(path string, names []string, src, dst Column) (columns, error) {
 	c := columns{src: 0, dst: 1, srcName: "src", dstName: "dst"}
 	var err error
@@ -169,8 +169,8 @@ func pick(path string, names []string, src, dst Column) (columns, error) {
 	return c, nil
 }
 
-// Ends is where the columns of sources and targets are in a table of these names; path
-// is what errors call the table.
+// Ends returns the positions of the source and target columns among the names of a table; path is
+// the name of the table in errors.
 func Ends(path string, names []string, src, dst Column) (u, v int, err error) {
 	c, err := pick(path, names, src, dst)
 	return c.src, c.dst, err
@@ -191,8 +191,8 @@ func find(path string, names []string, side string, c Column) (int, error) {
 	return max(i, 0), nil
 }
 
-// guessBoth is the ends where none is given. Of three columns with names that say
-// nothing, any two would be a graph, and most likely a wrong one.
+// guessBoth guesses both columns. Any two of three columns with meaningless names would be a graph,
+// and most likely a wrong one, so that is an error.
 func guessBoth(path string, names []string) (u, v int, err error) {
 	known := candidates(names)
 	u, v, ok, several := usualPair(names)
@@ -209,8 +209,8 @@ func guessBoth(path string, names []string) (u, v int, err error) {
 	return 0, 1, nil
 }
 
-// guessOther is the end, 0 the source and 1 the target, that belongs to the one that
-// is given.
+// guessOther guesses the other end, 0 the source and 1 the target, of a column that the caller has
+// named.
 func guessOther(path string, names []string, given, end int) (int, error) {
 	if i := counterpart(names, given, end == 0); i >= 0 {
 		return i, nil
@@ -222,10 +222,10 @@ func guessOther(path string, names []string, given, end int) (int, error) {
 	if len(known) == 2 && known[1-end] == given {
 		guess = known[end]
 	} else if len(known) > 0 && len(names) > 2 {
-		return 0, located(path, "expected %s= beside %s=, as no other column has a usual name for it; the columns are %s", missing, other, listed(names))
+		return 0, located(path, "expected %s= in addition to %s=, since no other column has a usual name for it; the columns are %s", missing, other, listed(names))
 	}
 	if guess == given {
-		return 0, located(path, "expected %s= beside %s=, which is column %s", missing, other, shown(names, given))
+		return 0, located(path, "expected %s= in addition to %s=, which is column %s", missing, other, shown(names, given))
 	}
 	return guess, nil
 }

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// fields is what lines are made of, and which of their fields are the ends of an
-// edge.
+// fields describes the structure of lines, and the fields that are the ends of an edge.
 type fields struct {
 	separator byte // 0: runs of blanks and tabs
 	comments  string
@@ -286,7 +285,7 @@ func (f *fields) trim(field []byte) []byte {
 	return field
 }
 
-// id reads a field as a vertex; problem says what is wrong with it.
+// id reads a field as a node; problem says what is wrong with it.
 func (f *fields) id(field []byte) (id int64, problem string) {
 	digits := field
 	if f.quotes && len(digits) >= 2 && digits[0] == '"' && digits[len(digits)-1] == '"' {

@@ -9,7 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// tally is counts by vertex, as many as the largest that was asked for needs. It
+// tally is counts by node, as many as the largest that was asked for needs. It
 // grows by moving its pages, so that those which were never touched cost nothing.
 type tally struct {
 	pages []byte

@@ -16,10 +16,10 @@ const (
 	mostTable = 1 << 56
 )
 
-// idSet is the distinct ids of a file and, once ranked, their numbers from 0 by
-// ascending id. Small ids are bits in segments that are made when they are needed,
-// all others are in a hash table: 40 to 72 bytes for each of these, and no more than
-// 1.5 GiB for all that are bits. The zero value is an empty set.
+// idSet is the set of distinct ids of a file and, once ranked, their numbers from 0 by ascending
+// id. Small ids are bits in segments that are allocated on demand, all others are in a hash table:
+// 40 to 72 bytes for each of these, and at most 1.5 GiB for all bits. The zero value is an empty
+// set.
 type idSet struct {
 	segments []*segment
 	large    table

@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// Words that say which end of an edge a column is, or how its node is related to the
-	// other one: beside them nothing follows about kinds.
+	// Words that name an end of an edge, or the relation of its node to the other end: columns with
+	// these words imply nothing about types.
 	endWords = strings.Fields(`
 		src source dst dest destination target from to head tail start end begin origin first second
 		citing cited cites citation linked linking related similar original duplicate other ego alter

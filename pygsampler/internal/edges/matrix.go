@@ -7,7 +7,7 @@ import (
 )
 
 // matrix is a MatrixMarket file of coordinates: the entry (i, j) is an edge from
-// vertex i-1 to vertex j-1.
+// node i-1 to node j-1.
 type matrix struct {
 	text    *text
 	rows    int64

@@ -1,6 +1,6 @@
-// Package edges reads lists of edges from files (text, Parquet, Arrow, MatrixMarket)
-// and builds a CSC of them, in memory or in a file. The edges are streamed: what is
-// held is a few arrays over the vertices and buffers of bounded size.
+// Package edges reads lists of edges from files (text, Parquet, Arrow, MatrixMarket) and builds a
+// CSC from them, in memory or in a file. The edges are streamed: memory holds a few arrays over the
+// nodes and buffers of bounded size.
 package edges
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// ErrStopped ends what was cancelled.
+// ErrStopped is the error of cancelled work.
 var ErrStopped = errors.New("cancelled")
 
-// Meter is how far a file has been read, and the wish to end. The zero value is a
-// meter at the beginning; any goroutine may use it.
+// Meter counts the bytes read of a file and carries the request to stop. The zero value is a meter
+// at the beginning; any goroutine may use it.
 type Meter struct {
-	Done  atomic.Int64 // bytes of the source, over all passes so far
+	Done  atomic.Int64 // bytes of the source, over all scans so far
 	Total atomic.Int64 // expected at the end; it may change between passes
 	Stop  atomic.Bool
 	Shape atomic.Pointer[Shape] // of the graph, once it is known: before memory is taken for it
 }
 
-// Batch is edges in a row of a file: Src[i] -> Dst[i], both at least 0. It is the
-// receiver's until emit returns.
+// Batch is a run of consecutive edges of a file: Src[i] -> Dst[i], both at least 0. It belongs to
+// the receiver until emit returns.
 type Batch struct {
 	Src, Dst []int64
 	where    func(i int) string
@@ -36,25 +36,24 @@ type Batch struct {
 
 // Source is a file of edges that can be read any number of times.
 type Source interface {
-	// Scan hands over all edges in the order of the file, to one call of emit after
-	// the other, and ends with its first error. It returns when no goroutine of its
-	// own runs any more.
+	// Scan passes all edges in the order of the file to consecutive calls of emit, and returns its
+	// first error. None of its goroutines runs any more when it returns.
 	Scan(m *Meter, emit func(b *Batch) error) error
-	// Facts is what the file says of itself.
+	// Facts returns the properties that the file declares.
 	Facts() Facts
-	// Size is the bytes that a scan adds to the meter.
+	// Size returns the number of bytes that a scan adds to the meter.
 	Size() int64
 }
 
-// Facts is what a file says of its graph beside the edges.
+// Facts are the properties that a file declares in addition to its edges.
 type Facts struct {
 	Bits      int   // 32 or 64: the width of the ids
 	NumNodes  int64 // -1 where the file does not say
 	Symmetric bool  // each edge that is no self loop stands for both directions
 }
 
-// Column is a column by its name or its position, from 0. The zero value, with
-// neither, is the reader's choice.
+// Column is a column by its name or its position, from 0. The zero value, with neither, leaves the
+// choice to the reader.
 type Column struct {
 	Name  string `json:"name"`
 	Index int    `json:"index"`
@@ -70,7 +69,7 @@ func (c Column) String() string {
 	return fmt.Sprintf("column %d", c.Index)
 }
 
-// Open is the file at path in a format: snap, csv, tsv, parquet, arrow or mtx.
+// Open opens the file at path in a format: snap, csv, tsv, parquet, arrow or mtx.
 func Open(path, format string, src, dst Column) (Source, error) {
 	switch format {
 	case "snap", "csv", "tsv":

@@ -6,14 +6,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// spool is a source that keeps what was read in memory, so that another pass need
-// not read the file again. Beyond its limit it keeps nothing.
+// spool is a source that keeps the edges in memory, so that another pass over them need not read
+// the file again. Above its limit it keeps nothing.
 type spool struct {
 	Source
 	limit int64 // bytes; 0 keeps nothing
 	kept  int64
 	parts []part
-	full  bool // a scan came to its end and all of it is kept
+	full  bool // a scan came to its end and all of it is in memory
 }
 
 // part is some edges: ids of 32 bits where all fit, sources first.

@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Numbering says when vertices are numbered anew.
+// Numbering says when nodes are renumbered.
 type Numbering int
 
 // Anew means from 0 by ascending id, with a map to the ids of the file.
@@ -18,20 +18,20 @@ const (
 	Always
 )
 
-// Where vertices may be numbered anew, degrees are counted by the ids of the file up
-// to here, in 2 GiB, even if few of those ids occur; else another pass counts them
-// when the numbers are known. Smaller in tests.
+// If nodes may be renumbered, degrees are counted by the ids of the file up to this bound, in 2
+// GiB, even if few of those ids occur; above it another pass over the file counts them once the
+// numbers are known. Tests lower the bound.
 var mostCounted int64 = 1 << 28
 
-// survey is what the first passes over a file find: the vertices and their degrees.
+// survey is what the first passes over a file find: the nodes and their degrees.
 type survey struct {
 	plan     *Plan
 	edges    int64
 	loops    int64
-	loopsAt  []int64 // where self loops are, as the last pass found them; with Data and both directions
+	loopsAt  []int64 // positions of self loops from the last scan; with Data and both directions
 	largest  int64
 	sorted   bool   // no target is less than the one before
-	ids      *idSet // nil where ids are kept
+	ids      *idSet // nil if nodes are not renumbered
 	forward  tally
 	backward tally
 	counting bool
@@ -65,7 +65,7 @@ func (s *survey) look(source *spool, m *Meter) error {
 	if s.plan.NumNodes >= 0 {
 		s.nodes = s.plan.NumNodes
 	}
-	// Vertices behind the last with edges have counts too.
+	// Nodes after the last node with edges have counts, too.
 	if err := memory.Affordable(s.nodes * 8); err != nil {
 		return err
 	}
@@ -124,18 +124,18 @@ func (s *survey) take(b *Batch) error {
 	return s.count(b, s.largest)
 }
 
-// check refuses ids that the graph has no vertex for.
+// check refuses ids that the graph has no node for.
 func (s *survey) check(b *Batch, top int64) error {
 	limit, what := int64(math.MaxInt64), ""
 	switch {
 	case s.plan.NumNodes >= 0:
 		limit, what = s.plan.NumNodes, "as num_nodes says"
 	case s.plan.Numbering == Never && s.plan.Bits == 32:
-		limit, what = csc.MaxNodes32, "as int32 asks for; renumber=True numbers vertices from 0"
+		limit, what = csc.MaxNodes32, "as int32 asks for; renumber=True numbers nodes from 0"
 	case s.plan.Numbering == Never:
-		limit, what = csc.MaxNodes, "as vertices have; renumber=True numbers them from 0"
+		limit, what = csc.MaxNodes, "as nodes have; renumber=True numbers them from 0"
 		if top < limit && memory.Affordable(top*8) != nil {
-			limit, what = csc.MaxNodes32, "as this machine has memory for; renumber=True numbers vertices from 0"
+			limit, what = csc.MaxNodes32, "as this machine has memory for; renumber=True numbers nodes from 0"
 		}
 	}
 	if what != "" && top >= limit {

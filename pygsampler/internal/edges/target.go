@@ -9,29 +9,29 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Shape is the sizes of a graph that is to be built.
+// Shape holds the sizes of a graph to build.
 type Shape struct {
 	Nodes    int64 `json:"nodes"`
 	Edges    int64 `json:"edges"`
 	Bits     int   `json:"bits"`
 	EdgeBits int   `json:"edge_bits"` // 0: an edge's id is its position
 	Map      bool  `json:"map"`       // node_ids are there
-	// Arrays over the edges, by id, of Rows values.
+	// Data are the arrays over the edges, by id, of Rows values.
 	Data []Data `json:"-"`
 	Rows int64  `json:"-"`
 }
 
-// Target is where a graph is built.
+// Target receives the arrays of a graph.
 type Target interface {
-	// Make takes the room. What it gives is zero and may be written until Finish.
+	// Make allocates the arrays. They are zero and may be written until Finish.
 	Make(s Shape) (Arrays, error)
 	// Finish completes the graph.
 	Finish() error
-	// Drop gives up what Make took; after Finish it does nothing.
+	// Drop frees the arrays of Make; after Finish it does nothing.
 	Drop()
 }
 
-// Arrays is the memory of a graph in the making; absent ones have no bits.
+// Arrays is the memory of an unfinished graph; absent arrays have 0 bits.
 type Arrays struct {
 	Indptr  []int64
 	Indices csc.Array
@@ -54,7 +54,7 @@ const (
 	memoryWords
 )
 
-// Memory is a target in one block of C's memory, which is the taker's after Finish.
+// Memory is a target in one block of C memory, which its taker owns after Finish.
 type Memory struct {
 	Block memory.Memory
 	made  bool
@@ -124,16 +124,15 @@ func (t *Memory) Drop() {
 	}
 }
 
-// File is a target in the file format of this module, written beside Path and put
-// there by Finish.
+// File is a target in the file format of this module; Finish moves it to Path.
 type File struct {
 	Path      string
 	writer    atomic.Pointer[graphfile.Writer]
 	finishing atomic.Bool
 }
 
-// Finishing says whether Finish has begun; only then may Drop come from another
-// goroutine than Build's, which otherwise writes to what Drop unmaps.
+// Finishing reports whether Finish has begun. Only then may another goroutine than Build's call
+// Drop, which unmaps the memory that Build writes to.
 func (t *File) Finishing() bool { return t.finishing.Load() }
 
 func dataSection(d Data) string { return "edge_data." + d.Name }
@@ -193,7 +192,7 @@ func (t *File) Finish() error {
 	return t.writer.Load().Commit()
 }
 
-// Drop implements Target; it also ends a Finish on its way.
+// Drop implements Target; it also ends a running Finish.
 func (t *File) Drop() {
 	if w := t.writer.Load(); w != nil {
 		w.Abort()

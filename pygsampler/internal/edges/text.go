@@ -36,7 +36,7 @@ type text struct {
 func (t *text) Facts() Facts { return t.facts }
 func (t *text) Size() int64  { return t.size }
 
-// openText looks at the beginning of the file for what its lines are made of.
+// openText reads the beginning of the file to find the structure of its lines.
 func openText(path, format string, src, dst Column) (Source, error) {
 	size, err := fileSize(path)
 	if err != nil {
@@ -125,8 +125,8 @@ type chunk struct {
 	ready    chan struct{}
 }
 
-// Scan splits the text into chunks of whole lines, which workers parse; the
-// caller's goroutine takes them in the order of the file.
+// Scan splits the text into chunks of whole lines, which workers parse; the caller's goroutine
+// receives them in the order of the file.
 func (t *text) Scan(m *Meter, emit func(*Batch) error) error {
 	r, closer, err := t.open(m)
 	if err != nil {

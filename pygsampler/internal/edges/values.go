@@ -17,26 +17,26 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 )
 
-// Values is a column beside the ends of the edges: a value for each of them, in the
-// order of the file.
+// Values is a column in addition to the ends of the edges: a value for each edge, in the order of
+// the file.
 type Values struct {
 	DType graphfile.DType
 	Size  int64 // bytes that a scan adds to the meter, about
-	// Scan hands over the bytes of all values, to one call of emit after the other, and
-	// ends with its first error.
+	// Scan passes the bytes of all values to consecutive calls of emit, and returns its first
+	// error.
 	Scan func(m *Meter, emit func(values []byte) error) error
 }
 
-// Table is a source that has columns beside the ends of the edges.
+// Table is a source with columns in addition to the ends of the edges.
 type Table interface {
 	Source
-	// Values finds a column. where is what errors call it.
+	// Values finds a column. where is the name of the column in errors.
 	Values(where string, c Column) (Values, error)
 	// Words finds a column of names.
 	Words(where string, c Column) (*Words, error)
 }
 
-// Data is a column that becomes an array over the edges of a graph, by its name there.
+// Data is a column that becomes an array over the edges of a graph, with its name there.
 type Data struct {
 	Name string
 	Values
@@ -121,7 +121,7 @@ func (t *text) Values(where string, c Column) (Values, error) {
 	if err != nil {
 		return Values{}, err
 	}
-	// The fields of the column in the place of the ends of an edge, as the bits of numbers.
+	// The fields of the column instead of the ends of an edge, as the bits of numbers.
 	column := *t
 	column.fields.columns = columns{at, at, where, where}
 	column.fields.numbers = true
@@ -264,7 +264,7 @@ func (p *parquetFile) Values(where string, c Column) (v Values, err error) {
 	return v, err
 }
 
-// beside is a column beside the ends of the edges: where it is, and its packed bytes.
+// extra returns a column other than the ends of the edges: its position and its packed bytes.
 func (p *parquetFile) beside(where string, c Column) (column *schema.Column, at int, size int64, err error) {
 	r, f, err := p.open(nil)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // mostWords is how many different words a column may have: it names types.
 const mostWords = 4096
 
-// Words is what a column of names says, such as the types of edges: its values are the
-// places of the names in the order in which they first occur.
+// Words is a column of names, such as the types of edges: its values are the positions of the names
+// in the order of their first occurrence.
 type Words struct {
 	Values // int32
 	List   []string

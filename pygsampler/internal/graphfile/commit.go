@@ -12,10 +12,9 @@ import (
 // checksumBytes is how much is summed between two looks at whether to go on.
 const checksumBytes = 64 << 20
 
-// Commit validates the graph, writes checksums and header, syncs, and gives the file
-// its name, in the place of one that is there: whoever opens it finds the old file
-// or the new one. After an error the temporary file is gone and the old one is
-// untouched.
+// Commit validates the graph, writes checksums and header, syncs, and renames the file to its final
+// name, where it replaces an existing file: readers find either the old file or the new one. After
+// an error the temporary file is removed and the old file is unchanged.
 func (w *Writer) Commit() (err error) {
 	w.mu.Lock()
 	if w.ended || w.closed || w.committing {
@@ -134,8 +133,8 @@ func (w *Writer) givenUp() bool {
 	return w.ended
 }
 
-// Abort removes the temporary file at once, unless Commit has named it by then. A
-// Commit that is on its way ends with ErrAborted. Aborting twice is fine.
+// Abort removes the temporary file at once, unless Commit has renamed it by then. A running Commit
+// ends with ErrAborted. Abort may be called twice.
 func (w *Writer) Abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

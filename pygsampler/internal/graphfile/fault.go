@@ -9,14 +9,14 @@ import (
 // has no room, are signals that end a process. Go code can have a panic instead,
 // goroutine by goroutine.
 
-// FaultsPanic makes such a fault a panic of this goroutine; the function that it
-// returns undoes it.
+// FaultsPanic turns memory faults of mapped files into panics of this goroutine; the returned
+// function restores the previous setting.
 func FaultsPanic() func() {
 	before := debug.SetPanicOnFault(true)
 	return func() { debug.SetPanicOnFault(before) }
 }
 
-// RecoverFault, deferred, turns the panic of a fault into an error; other panics go on.
+// RecoverFault, deferred, turns the panic of a fault into an error; other panics propagate.
 func RecoverFault(err *error, path string) {
 	p := recover()
 	if p == nil {

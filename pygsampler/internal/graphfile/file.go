@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// File is an open graph file, mapped read-only. It may be used from any number of
-// goroutines until Close. When another process shortens the file meanwhile, reading
-// what is gone is a fault, which Verify turns into an error; package csc's readers
-// do so too where their goroutine has asked for it (debug.SetPanicOnFault).
+// File is an open graph file, mapped read-only. Any number of goroutines may use it until Close. If
+// another process shortens the file, reading the missing part is a fault, which Verify turns into
+// an error; the readers of package csc do so, too, if their goroutine has asked for it
+// (debug.SetPanicOnFault).
 type File struct {
 	Header
 	path string
@@ -35,7 +35,7 @@ func Open(path string) (*File, error) {
 	return &File{*header, path, data}, nil
 }
 
-// ReadHeader is the header of an open file, checked against the file. It reads
+// ReadHeader returns the header of an open file after checking it against the file. It reads
 // nothing else but the ends of indptr.
 func ReadHeader(file *os.File, path string) (*Header, error) {
 	if err := checkOrder(); err != nil {
@@ -51,7 +51,7 @@ func ReadHeader(file *os.File, path string) (*Header, error) {
 	return parse(file, about.Size(), path)
 }
 
-// Section is the section of that name.
+// Section returns the section with a name.
 func (f *File) Section(name string) (Section, bool) {
 	e, ok := f.Entry(name)
 	if !ok {
@@ -60,8 +60,7 @@ func (f *File) Section(name string) (Section, bool) {
 	return e.Section, true
 }
 
-// Bytes is the contents of a section, read-only, until Close; nil where there is no
-// such section.
+// Bytes returns the content of a section, read-only, until Close; nil if there is no such section.
 func (f *File) Bytes(name string) []byte {
 	e, ok := f.Entry(name)
 	if !ok {

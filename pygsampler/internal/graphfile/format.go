@@ -1,12 +1,11 @@
-// Package graphfile is the on-disk form of a graph: a CSC, or with types one for each
-// relation, and any number of arrays beside it, laid out to be mapped into memory. docs/developer/file-format.md describes it byte by
-// byte. All numbers are little-endian.
+// Package graphfile is the on-disk format of a graph: a CSC, or one for each relation of a
+// heterogeneous graph, and any number of arrays, laid out to be mapped into memory.
+// docs/developer/file-format.md describes it byte by byte. All numbers are little-endian.
 //
-// A file has a header, which a checksum covers, and sections, each of which has a
-// checksum of its own in the header. Open checks the header, and every size against
-// the file; it reads no more than that, so that a file of any size opens at once.
-// Verify reads the sections. A Writer works on a temporary file beside the target
-// and puts it there, complete and synced, in one step.
+// A file has a header, which a checksum covers, and sections, each of which has its own checksum in
+// the header. Open checks the header, and every size against the file; it reads no more than that,
+// so that a file of any size opens at once. Verify reads the sections. A Writer works on a
+// temporary file in the folder of the target and renames it, complete and synced, in one step.
 package graphfile
 
 import (
@@ -19,8 +18,8 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the newest format that this package reads, that of heterogeneous graphs.
-// Graphs without are written as version 1.
+// Version is the newest format that this package reads, which heterogeneous graphs need.
+// Homogeneous graphs are written as version 1.
 const Version = 2
 
 const (
@@ -30,8 +29,8 @@ const (
 	preludeBytes = 64
 	entryBytes   = 160
 	nameBytes    = 64
-	// MostSections and MostDims bound a header, so that no count in a file can ask
-	// for more memory than that.
+	// MostSections and MostDims bound a header, so that no count in a file can request more memory
+	// than that.
 	MostSections = 4096
 	MostDims     = 8
 
@@ -72,7 +71,7 @@ var dtypes = [...]struct {
 	Float16: {"float16", 2}, Float32: {"float32", 4}, Float64: {"float64", 8}, BFloat16: {"bfloat16", 2},
 }
 
-// Size is the number of bytes of an element, 0 for an unknown type.
+// Size returns the number of bytes of an element, 0 for an unknown type.
 func (d DType) Size() int64 {
 	if d < Bool || d > lastDType {
 		return 0
@@ -87,7 +86,7 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// DTypeOf is the type of a name such as "int64"; 0 when there is none.
+// DTypeOf returns the type with a name such as "int64"; 0 if there is none.
 func DTypeOf(name string) DType {
 	for d := Bool; d <= lastDType; d++ {
 		if dtypes[d].name == name {
@@ -97,22 +96,21 @@ func DTypeOf(name string) DType {
 	return 0
 }
 
-// Section is an array to be written: C order, no gaps. A shape without dimensions
-// is one element.
+// Section is an array to write: C order, no gaps. A shape without dimensions is one element.
 type Section struct {
 	Name  string // UTF-8, 1 to 63 bytes, no zero byte
 	DType DType
 	Shape []int64
 }
 
-// Entry is a section where it lies in a file.
+// Entry is the position of a section in a file.
 type Entry struct {
 	Section
 	Offset, Bytes int64
 	Checksum      uint32 // CRC-32C of the bytes
 }
 
-// Header is what a file says of itself.
+// Header is the description at the beginning of a file.
 type Header struct {
 	Typed     bool  // version 2: relation i is in the sections "i.indptr" and so on
 	NumNodes  int64 // with types, of the largest of them
@@ -123,7 +121,7 @@ type Header struct {
 	Entries   []Entry
 }
 
-// Entry is the section of that name.
+// Entry returns the section with a name.
 func (h *Header) Entry(name string) (*Entry, bool) {
 	i := slices.IndexFunc(h.Entries, func(e Entry) bool { return e.Name == name })
 	if i < 0 {
@@ -132,7 +130,7 @@ func (h *Header) Entry(name string) (*Entry, bool) {
 	return &h.Entries[i], true
 }
 
-// Version is the format of the file.
+// Version returns the format of the file.
 func (h *Header) Version() int {
 	if h.Typed {
 		return Version
@@ -155,7 +153,7 @@ func (h *Header) graphs() []string {
 	}
 }
 
-// FormatError is a file, or a section to be written, that is not as it has to be.
+// FormatError reports a malformed file, or a malformed section to write.
 type FormatError struct{ Text string }
 
 func (e *FormatError) Error() string { return e.Text }

@@ -175,14 +175,14 @@ func (h *Header) checkRole(path, name string, needed bool, types ...DType) error
 	return nil
 }
 
-// checkMap checks the lengths of what describes the vertices.
+// checkMap checks the lengths of what describes the nodes.
 func (h *Header) checkMap(path string) error {
 	if h.Typed {
 		return nil
 	}
 	for name, more := range map[string]int64{"node_ids": 0, "node_names.offsets": 1} {
 		if e, ok := h.Entry(name); ok && e.Shape[0] != h.NumNodes+more {
-			return formatError("%s: section %q: expected %d elements for %d vertices, got %d", path, name, h.NumNodes+more, h.NumNodes, e.Shape[0])
+			return formatError("%s: section %q: expected %d elements for %d nodes, got %d", path, name, h.NumNodes+more, h.NumNodes, e.Shape[0])
 		}
 	}
 	return nil

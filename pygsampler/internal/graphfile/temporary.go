@@ -37,7 +37,7 @@ func createTemporary(target string) (*os.File, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("creating a temporary file beside it: %w", err)
+			return nil, fmt.Errorf("creating a temporary file in its folder: %w", err)
 		}
 		// Where files cannot be locked, those of killed processes stay.
 		_ = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

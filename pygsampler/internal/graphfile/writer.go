@@ -10,18 +10,17 @@ import (
 	"syscall"
 )
 
-// ErrAborted is what Commit gives when Abort came in between.
-var ErrAborted = errors.New("graph file: the writing was given up")
+// ErrAborted is the error of Commit after Abort.
+var ErrAborted = errors.New("graph file: the write was aborted")
 
-// Writer is a file in the making: a temporary one beside the target, with room for
-// all of its sections on the disk. Until Commit it has no header, so nobody takes it
-// for a graph. Bytes and Write may be called for several sections at once; Abort at
-// any time, from any goroutine.
+// Writer writes a file: a temporary one in the folder of the target, with reserved disk space for
+// all of its sections. It has no header until Commit, so that no reader takes it for a graph. Bytes
+// and Write may be called for several sections at once; Abort at any time, from any goroutine.
 type Writer struct {
-	// NumNodes is the number of vertices, set before Commit where it exceeds the rows
-	// of indptr; -1 means the rows. With types it is that of the largest of them.
+	// NumNodes is the number of nodes, set before Commit if it exceeds the rows of indptr; -1
+	// stands for the rows. For a heterogeneous graph it is the number of nodes of the largest type.
 	NumNodes int64
-	// Typed says before Commit that the graph has types.
+	// Typed marks the graph as heterogeneous; it is set before Commit.
 	Typed bool
 
 	header Header
@@ -43,8 +42,8 @@ type running struct {
 	mapped bool // handed out by Bytes: nobody knows when it was written
 }
 
-// Create makes the temporary file and takes the room for it. Sections "indptr" and
-// "indices" are needed by Commit. The error of a disk that is full names the bytes.
+// Create creates the temporary file and reserves its disk space. Commit needs the sections "indptr"
+// and "indices". The error for a full disk names the bytes.
 func Create(path string, sections []Section) (*Writer, error) {
 	if err := checkOrder(); err != nil {
 		return nil, err
@@ -141,7 +140,7 @@ func (w *Writer) failed(err error) error {
 	return &WriteError{Path: w.target, Bytes: w.header.FileBytes, Err: err}
 }
 
-// WriteError is a disk that did not take the file.
+// WriteError reports a failed write to the disk.
 type WriteError struct {
 	Path  string
 	Bytes int64 // of the whole file
@@ -171,9 +170,9 @@ func (w *Writer) find(name string) int {
 	panic(fmt.Sprintf("graph file: no section %q was asked for", name))
 }
 
-// Bytes is a section's place in the file, to be written before Commit; zeros at
-// first. It is void once Commit or Abort was called. It panics where the file cannot
-// be mapped, which Map tells beforehand, and for a name that Create was not given.
+// Bytes returns the memory of a section, to be written before Commit; it is zero at first. It is
+// invalid after Commit or Abort. It panics if the file cannot be mapped, which Map reports
+// beforehand, and for a name that Create does not know.
 func (w *Writer) Bytes(name string) []byte {
 	if err := w.Map(); err != nil {
 		panic(fmt.Sprintf("graph file: %v", err))
@@ -186,7 +185,7 @@ func (w *Writer) Bytes(name string) []byte {
 	return w.data[e.Offset : e.Offset+e.Bytes : e.Offset+e.Bytes]
 }
 
-// Map maps the file, which Bytes does when it is first called.
+// Map maps the file, which Bytes otherwise does at its first call.
 func (w *Writer) Map() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,8 +203,8 @@ func (w *Writer) Map() error {
 	return nil
 }
 
-// Write puts bytes into a section, at a distance from its beginning. Written in
-// order, a section needs no second pass for its checksum.
+// Write writes bytes to a section, at an offset from its beginning. If a section is written in
+// order, its checksum needs no second pass over it.
 func (w *Writer) Write(name string, at int64, more []byte) error {
 	i := w.find(name)
 	e := w.header.Entries[i]

@@ -1,5 +1,5 @@
-// Package labor is what both ways to LABOR have in common: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling:
-// Defusing Neighborhood Explosion in GNNs", NeurIPS 2023.
+// Package labor is the common part of both implementations of LABOR: M. F. Balin, U. V. Catalyurek,
+// "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs", NeurIPS 2023.
 package labor
 
 import (
@@ -8,9 +8,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/real"
 )
 
-// Factor is the factor c of a column's chances min(1, c q), by which a mean by the values a has the variance of one
-// over so many edges that are drawn uniformly and without replacement: docs/algorithms/operators.md. Its steps rise to the root of a function that is convex in 1/c, and end after at most as
-// many as there are edges.
+// Factor returns the factor c of a column's chances min(1, c q), by which a mean over the values a
+// has the same variance as one over most edges that are drawn uniformly without replacement:
+// docs/algorithms/operators.md. Its steps rise to the root of a function that is convex in 1/c, and
+// end after at most as many steps as there are edges.
 //
 // CUDA twin: LaborSearch of kernels/program/labor.cuh.
 func Factor(a, q []float64, most int64) float64 {

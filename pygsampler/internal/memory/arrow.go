@@ -29,7 +29,7 @@ func NewArrowPair(m Memory, format string, flags, data, length int64) (ArrowPair
 	return ArrowPair{pair}, nil
 }
 
-// BorrowArrowPair copies structs that stay their owner's.
+// BorrowArrowPair copies structs that stay with their owner.
 func BorrowArrowPair(schema, array int64) (ArrowPair, error) {
 	pair := C.pgs_arrow_borrow(Pointer(schema), Pointer(array))
 	if pair == nil {
@@ -38,7 +38,7 @@ func BorrowArrowPair(schema, array int64) (ArrowPair, error) {
 	return ArrowPair{pair}, nil
 }
 
-// EmptyArrowPair is a pair for an exporter to fill.
+// EmptyArrowPair returns a pair for an exporter to fill.
 func EmptyArrowPair() (ArrowPair, error) {
 	pair := (*C.pgs_arrow_pair)(C.calloc(1, C.sizeof_pgs_arrow_pair))
 	if pair == nil {
@@ -47,22 +47,22 @@ func EmptyArrowPair() (ArrowPair, error) {
 	return ArrowPair{pair}, nil
 }
 
-// Schema is the address of the schema's struct.
+// Schema returns the address of the schema's struct.
 func (p ArrowPair) Schema() uintptr { return uintptr(unsafe.Pointer(&p.c.schema)) }
 
-// Array is the address of the array's struct.
+// Array returns the address of the array's struct.
 func (p ArrowPair) Array() uintptr { return uintptr(unsafe.Pointer(&p.c.array)) }
 
-// Address is what Python passes to arrow_export, which takes the pair over.
+// Address returns the address that Python passes to arrow_export, which takes the pair over.
 func (p ArrowPair) Address() int64 { return int64(uintptr(unsafe.Pointer(p.c))) }
 
-// Format is the format string and the flags of the schema.
+// Format returns the format string and the flags of the schema.
 func (p ArrowPair) Format() (string, int64) {
 	return C.GoString(p.c.schema.format), int64(p.c.schema.flags)
 }
 
-// Values is the address of the values' buffer, 0 where an empty array has none,
-// and the array's length, offset and null count.
+// Values returns the address of the values' buffer, 0 if an empty array has none, and the array's
+// length, offset and null count.
 func (p ArrowPair) Values() (data, length, offset, nulls int64) {
 	a := p.c.array
 	if a.n_buffers > 1 {

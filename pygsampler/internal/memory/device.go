@@ -15,8 +15,8 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// home is where the memories of a device are freed: a hold on its context and a
-// stream, kept as long as the process, since a memory may go at any time.
+// home frees the memories of a device: a reference to its context and a stream, which live as long
+// as the process, since a memory may be released at any time.
 type home struct {
 	context *gpu.Context
 	stream  gpu.Stream
@@ -27,8 +27,8 @@ var homes struct {
 	of map[int]home
 }
 
-// OpenDevice makes ready what the release of the device's memories needs. It comes
-// before FromDevice, which must not fail by the driver: the memory is there then.
+// OpenDevice prepares the release of the device's memories. It must precede FromDevice, which must
+// not fail in the driver, since the memory exists by then.
 func OpenDevice(device int) error {
 	homes.Lock()
 	defer homes.Unlock()
@@ -60,7 +60,7 @@ func homeOf(device int) (home, error) {
 	return h, nil
 }
 
-// SettleDevice waits until the device has back what was released so far.
+// SettleDevice waits until all released memory is back on the device.
 func SettleDevice(device int) error {
 	h, err := homeOf(device)
 	if err != nil {
@@ -69,9 +69,8 @@ func SettleDevice(device int) error {
 	return h.stream.Synchronize()
 }
 
-// FromDevice takes over a block of a device and copies the words of its header, if
-// it has any. The work that wrote it has been done. After an error it is still the
-// caller's.
+// FromDevice takes over a block of a device and copies the words of its header, if it has any. The
+// work that wrote the block is complete. After an error the caller still owns the block.
 func FromDevice(device int, m *gpu.Memory, header []int64) (Memory, error) {
 	h, err := homeOf(device)
 	if err != nil {
@@ -89,7 +88,8 @@ func FromDevice(device int, m *gpu.Memory, header []int64) (Memory, error) {
 	return Memory{c}, nil
 }
 
-// OverDevice is a batch in memory of another owner's, who keeps it longer than this.
+// OverDevice returns a batch in memory of another owner, who keeps the memory longer than the
+// batch.
 func OverDevice(device int, at gpu.Address, size int64, header []int64) (Memory, error) {
 	c := C.pgs_device_over(C.int64_t(device), C.uint64_t(at), C.int64_t(size), words(header), C.int64_t(len(header)))
 	if c == nil {
@@ -102,10 +102,10 @@ func words(header []int64) *C.int64_t {
 	return (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(header)))
 }
 
-// Device is the index of the device that reads the memory, -1 for the host's own.
+// Device returns the index of the device that reads the memory, -1 for the host's own.
 func (m Memory) Device() int { return int(m.c.device) }
 
-// Header is the words of the batch's header.
+// Header returns the words of the batch's header.
 func (m Memory) Header(n int64) []int64 {
 	return unsafe.Slice((*int64)(m.c.header), n)
 }
@@ -113,27 +113,26 @@ func (m Memory) Header(n int64) []int64 {
 // ordering guards the consumers of all memories.
 var ordering sync.Mutex
 
-// Consumed notes that work which is put into the stream may read the memory: it is
-// freed after it. The memory's content is there already.
+// Consumed notes that work of the stream may read the memory, so that it is freed after that work.
+// The content of the memory is already complete.
 func (m Memory) Consumed(stream uintptr) {
 	ordering.Lock()
 	defer ordering.Unlock()
 	C.pgs_device_consumer(m.c, C.uintptr_t(stream))
 }
 
-// FilledIn says that the memory was handed out in stream order: what fills it is
-// put into the stream by others.
+// FilledIn notes that the memory was allocated in stream order: work of the stream fills it.
 func (m Memory) FilledIn(stream uintptr) {
 	m.Consumed(stream)
 	C.pgs_device_filled_in(m.c, C.uintptr_t(stream))
 }
 
-// Filler is the stream of FilledIn; not ok where the content is there already.
+// Filler returns the stream of FilledIn; ok is false if the content is already complete.
 func (m Memory) Filler() (stream uintptr, ok bool) {
 	var s C.uintptr_t
 	ok = C.pgs_device_filler(m.c, &s) != 0
 	return uintptr(s), ok
 }
 
-// DeviceBytes is how much the memories own on a device.
+// DeviceBytes returns the number of bytes that the memories own on a device.
 func DeviceBytes(device int) int64 { return int64(C.pgs_device_bytes(C.int64_t(device))) }

@@ -21,15 +21,15 @@ var holds struct {
 	of   map[int64]held
 }
 
-// FromRegistered takes over a registration of host memory on a device: its release
-// ends it. Data is the address that the device sees. After an error the
-// registration is still the caller's.
+// FromRegistered takes over a registration of host memory on a device: its release unregisters the
+// memory. Data is the address that the device uses. After an error the caller still owns the
+// registration.
 func FromRegistered(device int, r gpu.Registered) (Memory, error) {
 	return fromHeld(device, r.Address, r.Size, &r)
 }
 
-// FromSpan takes over a span, for which the process has taken owned bytes of the
-// span's device: its release closes it. After an error it is still the caller's.
+// FromSpan takes over a span, for which the process has allocated owned bytes of the span's device:
+// its release closes the span. After an error the caller still owns it.
 func FromSpan(s gpu.Span, owned uint64) (Memory, error) {
 	h := &heldSpan{s, int64(owned)}
 	m, err := fromHeld(s.Device(), s.Address, s.Size, h)
@@ -78,8 +78,8 @@ func pgsLetGo(number C.int64_t) {
 	h, ok := holds.of[int64(number)]
 	delete(holds.of, int64(number))
 	holds.Unlock()
-	// Nobody is left to be told of an error, and the owner of registered memory frees
-	// it next: try again, since the driver would go on reading what lies there then.
+	// An error has no receiver here, and the owner of registered memory frees it next: try again,
+	// since the driver would otherwise go on reading the address.
 	for tries := 0; ok && tries < 3; tries++ {
 		if h.Close() == nil {
 			return

@@ -1,6 +1,6 @@
-// Package memory holds what C owns: the refcounted memory of a batch, its pool,
-// and the DLPack and Arrow views that leave the process's Go part behind. The
-// functions whose addresses Symbol gives never enter Go.
+// Package memory holds C memory: the reference-counted memory of a batch, its pool, and the DLPack
+// and Arrow views, which outlive Go's part of the process. The functions whose addresses Symbol
+// returns never enter Go.
 package memory
 
 /*
@@ -22,12 +22,12 @@ import (
 	"unsafe"
 )
 
-// ErrNoMemory says that the system has no memory; it is wrapped with the size.
+// ErrNoMemory reports that the system has no memory; it is wrapped with the size.
 var ErrNoMemory = errors.New("out of memory")
 
-// Memory is a refcounted region that C owns, as Python sees it: a plain address.
-// The zero value is no memory. Until it is handed out it has one owner, who alone
-// may grow it or write to it.
+// Memory is a reference-counted region that C owns; Python sees it as a plain address. The zero
+// value is no memory. Before it is shared it has one owner, and only this owner may grow it or
+// write to it.
 type Memory struct {
 	c *C.pgs_memory
 }
@@ -42,7 +42,7 @@ func New(size int64) (Memory, error) {
 	return Memory{m}, nil
 }
 
-// FromAddress is the memory that Python knows by its address.
+// FromAddress returns the memory at an address of Python.
 func FromAddress(address int64) Memory {
 	return Memory{(*C.pgs_memory)(Pointer(address))}
 }
@@ -60,19 +60,19 @@ func (m Memory) Grow(size int64) error {
 	return nil
 }
 
-// SetSize records how many bytes were written, which is what the pool counts.
+// SetSize records the number of written bytes, which the pool counts.
 func (m Memory) SetSize(n int64) { m.c.size = C.int64_t(n) }
 
 // Release drops the caller's reference.
 func (m Memory) Release() { C.pgs_memory_release(unsafe.Pointer(m.c)) }
 
-// Data is where the bytes begin.
+// Data returns the address of the bytes.
 func (m Memory) Data() unsafe.Pointer { return m.c.data }
 
-// Address is what Python gets; the reference goes with it.
+// Address returns the address for Python; the reference goes with it.
 func (m Memory) Address() int64 { return int64(uintptr(unsafe.Pointer(m.c))) }
 
-// Counts tells how many memories live or wait in the pool, and their bytes.
+// Counts are the numbers of memories that are alive or in the pool, and their bytes.
 type Counts struct {
 	Live        int64 `json:"live"`
 	LiveBytes   int64 `json:"live_bytes"`
@@ -80,17 +80,17 @@ type Counts struct {
 	PooledBytes int64 `json:"pooled_bytes"`
 }
 
-// Count reads the counters.
+// Count returns the counters.
 func Count() Counts {
 	var c C.pgs_memory_counts
 	C.pgs_memory_count(&c)
 	return Counts{int64(c.live), int64(c.live_bytes), int64(c.pooled), int64(c.pooled_bytes)}
 }
 
-// Trim gives the pool's memory back to the system.
+// Trim returns the memory of the pool to the system.
 func Trim() { C.pgs_memory_trim() }
 
-// Symbol is the address of a C function that Python calls directly, or 0.
+// Symbol returns the address of a C function that Python calls directly, or 0.
 func Symbol(name string) int64 {
 	var p unsafe.Pointer
 	switch name {
@@ -118,8 +118,8 @@ func Symbol(name string) int64 {
 	return int64(uintptr(p))
 }
 
-// Pointer turns an address from outside into a pointer; such memory is never the
-// Go heap's, so the collector has no say in it.
+// Pointer converts an address from outside to a pointer; such memory never belongs to the Go heap,
+// so the collector ignores it.
 func Pointer(address int64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }

@@ -12,10 +12,9 @@ import (
 
 const hugePage = 2 << 20
 
-// Pages is zeroed scratch memory of its own mapping, on huge pages where the
-// system grants them: a map of all vertices is read at random, and small pages
-// would cost a page walk for each read. The mapping goes when Pages is collected
-// or freed.
+// Pages is zeroed working memory of its own mapping, on huge pages if the system grants them: a map
+// of all nodes is read at random, and small pages would cost a page walk for each read. The mapping
+// ends when Pages is collected or freed.
 type Pages struct {
 	bytes []byte
 	heap  bool // of Go's: there is nothing to unmap
@@ -25,9 +24,9 @@ type Pages struct {
 // a small graph to be sorted there.
 const smallPages = 1 << 15
 
-// Affordable refuses memory that will all be written and that the machine does not
-// have. Mappings here reserve nothing, so the system itself would not refuse them:
-// it would end the process when their pages are touched.
+// Affordable returns an error for memory that will all be written and that the machine does not
+// have. Mappings here reserve nothing, so the system itself would not refuse them: it would end the
+// process when their pages are touched.
 func Affordable(size int64) error {
 	if uint64(size) <= hugePage {
 		// Every machine has it, and to ask takes as long as to sample a few edges: batches ask for each hop.
@@ -63,7 +62,7 @@ func Map(size int64) (*Pages, error) {
 	}
 	if C.pgs_memory_has_headroom() == 0 {
 		_ = syscall.Munmap(bytes)
-		return nil, fmt.Errorf("%w: wanted %d bytes of scratch, and room beside it", ErrNoMemory, size)
+		return nil, fmt.Errorf("%w: wanted %d bytes of scratch, and more room", ErrNoMemory, size)
 	}
 	if size >= hugePage {
 		// A hint: without huge pages everything works, more slowly.
@@ -83,13 +82,13 @@ func (p *Pages) Free() {
 	p.bytes = nil
 }
 
-// All is the pages as elements of T, as many as there are.
+// All returns the pages as elements of T, as many as fit.
 func All[T any](p *Pages) []T {
 	var element T
 	return Slice[T](p, int64(len(p.bytes))/int64(unsafe.Sizeof(element)))
 }
 
-// Slice is the pages as n elements of T.
+// Slice returns the pages as n elements of T.
 func Slice[T any](p *Pages, n int64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(p.bytes))), n)
 }

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// View is n elements of T at an address that Python gave: borrowed, and valid
-// only while Python keeps the array. It panics on lengths that no array has.
+// View returns n elements of T at an address of Python: borrowed, and valid only while Python keeps
+// the array. It panics for impossible lengths.
 func View[T any](address, n int64) []T {
 	if n == 0 {
 		return nil
@@ -19,7 +19,7 @@ func View[T any](address, n int64) []T {
 	return unsafe.Slice((*T)(Pointer(address)), n)
 }
 
-// At is n elements of T at a byte offset of m's data. It is void after Grow.
+// At returns n elements of T at a byte offset of m's data. The slice is invalid after Grow.
 func At[T any](m Memory, offset, n int64) []T {
 	return unsafe.Slice((*T)(unsafe.Add(m.c.data, offset)), n)
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Document is a plan as Python writes it: one JSON object. Each field is taken once, by
-// its name, and checked; the first thing that is wrong is the document's error, which
-// says expected, got and where. What is read is written down, in the order of reading
-// and with the usual values of what was not given, so that equal plans have equal texts.
+// Document is a plan as Python writes it: one JSON object. Each field is read once, by its name,
+// and checked; the first violation is the error of the document, which says expected, got and
+// where. The fields are written to a text in the order of reading, with defaults for missing
+// fields, so that equal plans have equal texts.
 //
-// What JSON has no form for is there as {"got": "generator <...>"}, to be refused with
-// that text.
+// A value that JSON cannot represent is an object {"got": "generator <...>"}, which is rejected
+// with that text.
 type Document struct {
 	fields map[string]json.RawMessage
 	text   strings.Builder
 	err    error
 }
 
-// Read takes a text apart.
+// Read parses a text.
 func Read(text string) *Document {
 	d := new(Document)
 	if err := json.Unmarshal([]byte(text), &d.fields); err != nil {
@@ -35,7 +35,7 @@ func Read(text string) *Document {
 	return d
 }
 
-// Err is the first thing that was wrong. A field that nobody has taken is wrong, too.
+// Err returns the first error. A field that was never read is an error, too.
 func (d *Document) Err() error {
 	if d.err != nil || len(d.fields) == 0 {
 		return d.err
@@ -44,10 +44,10 @@ func (d *Document) Err() error {
 	return fmt.Errorf("%w: %s: expected no such option here, got %s", request.ErrType, first, describe(d.fields[first]))
 }
 
-// String is the document as it was read.
+// String returns the document as it was read.
 func (d *Document) String() string { return "{" + d.text.String() + "}" }
 
-// Refuse notes what is wrong, of a kind of package request, unless something was before.
+// Refuse records an error, of a kind of package request, unless there is an earlier one.
 func (d *Document) Refuse(kind error, format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
@@ -61,7 +61,7 @@ func (d *Document) take(name string) (value json.RawMessage, given bool) {
 	return value, given
 }
 
-// Note writes a field down that was read without.
+// Note writes a field that was computed instead of read.
 func (d *Document) Note(name string, value any) { d.note(name, value) }
 
 // note writes a field down.
@@ -76,7 +76,7 @@ func (d *Document) note(name string, value any) {
 	fmt.Fprintf(&d.text, "%q: %s", name, text)
 }
 
-// Bool is a truth.
+// Bool reads a boolean.
 func (d *Document) Bool(name string, usual bool) (value bool) {
 	value = usual
 	if raw, given := d.take(name); given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
@@ -86,7 +86,7 @@ func (d *Document) Bool(name string, usual bool) (value bool) {
 	return value
 }
 
-// BoolOr is a truth, or a text that stands for a third value.
+// BoolOr reads a boolean, or a text that stands for a third value.
 func (d *Document) BoolOr(name, text string) (value, is bool) {
 	raw, given := d.take(name)
 	if given && string(raw) == strconv.Quote(text) {
@@ -100,7 +100,7 @@ func (d *Document) BoolOr(name, text string) (value, is bool) {
 	return value, false
 }
 
-// Flag is a truth of which a plan says nothing where it is not so.
+// Flag reads a boolean that is absent from the document when it is false.
 func (d *Document) Flag(name string) (value bool) {
 	if raw, given := d.take(name); given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
 		d.Refuse(request.ErrType, "%s: expected True or False, got %s", name, describe(raw))
@@ -111,7 +111,7 @@ func (d *Document) Flag(name string) (value bool) {
 	return value
 }
 
-// OneOf is one of some texts, the usual one first.
+// OneOf reads one of several texts; the first is the default.
 func (d *Document) OneOf(name string, known ...string) (value string) {
 	value = known[0]
 	if raw, given := d.take(name); given {
@@ -123,7 +123,7 @@ func (d *Document) OneOf(name string, known ...string) (value string) {
 	return value
 }
 
-// Name is a text that says what it is the name of, or "" where none is given.
+// Name reads the name of an object of a kind; it is empty if there is none.
 func (d *Document) Name(name, of string) string {
 	var value *string
 	if raw, given := d.take(name); given && json.Unmarshal(raw, &value) != nil {
@@ -139,7 +139,7 @@ func (d *Document) Name(name, of string) string {
 	return *value
 }
 
-// Choice is one of some texts, or "" where none or null is given.
+// Choice reads one of several texts; it is empty if the field is missing or null.
 func (d *Document) Choice(name string, known ...string) (value string) {
 	raw, given := d.take(name)
 	if !given || string(raw) == "null" {
@@ -153,7 +153,7 @@ func (d *Document) Choice(name string, known ...string) (value string) {
 	return value
 }
 
-// Integer is one from low to high, or the usual one where none or null is given.
+// Integer reads an integer from low to high; usual is the default for a missing field or null.
 func (d *Document) Integer(name string, low, high, usual int64) int64 {
 	raw, given := d.take(name)
 	if !given || string(raw) == "null" {
@@ -165,8 +165,8 @@ func (d *Document) Integer(name string, low, high, usual int64) int64 {
 	return value
 }
 
-// IntegerOr is such an integer, or that word in its place: then isWord is true, and the value the
-// usual one.
+// IntegerOr reads such an integer, or a word instead: then isWord is true, and the value is the
+// default.
 func (d *Document) IntegerOr(name, word string, low, high, usual int64) (value int64, isWord bool) {
 	raw, given := d.take(name)
 	if !given || string(raw) == "null" {
@@ -183,7 +183,7 @@ func (d *Document) IntegerOr(name, word string, low, high, usual int64) (value i
 	return value, false
 }
 
-// Required is an integer from low to high that has to be given.
+// Required reads an integer from low to high that has no default.
 func (d *Document) Required(name string, low, high int64) int64 {
 	raw, given := d.take(name)
 	if !given {
@@ -194,8 +194,8 @@ func (d *Document) Required(name string, low, high int64) int64 {
 	return value
 }
 
-// Number is one from low to high, which within says in words, or the usual one where none
-// or null is given.
+// Number reads a number from low to high, a range that within describes in words; usual is the
+// default for a missing field or null.
 func (d *Document) Number(name string, low, high, usual float64, within string) (value float64) {
 	raw, given := d.take(name)
 	if !given || string(raw) == "null" {
@@ -217,8 +217,7 @@ func (d *Document) Number(name string, low, high, usual float64, within string) 
 	return value
 }
 
-// Integers are up to so many from low to high, at least as many as least, or nil where none
-// or null are given.
+// Integers reads least to most integers from low to high, or nil for a missing field or null.
 func (d *Document) Integers(name string, least, most int, low, high int64) (values []int64) {
 	raw, given := d.take(name)
 	if !given || string(raw) == "null" {
@@ -242,8 +241,8 @@ func (d *Document) Integers(name string, least, most int, low, high int64) (valu
 	return values
 }
 
-// Texts are up to so many texts, or nil where none or null are given; of known ones, where
-// some are known. The caller writes down by Note what it has made of them.
+// Texts reads up to most texts, or nil for a missing field or null; they must be among known,
+// unless known is empty. The caller writes the result by Note.
 func (d *Document) Texts(name string, most int, known ...string) (values []string) {
 	raw, given := d.take(name)
 	if !given || string(raw) == "null" {
@@ -269,7 +268,7 @@ func (d *Document) Texts(name string, most int, known ...string) (values []strin
 	return values
 }
 
-// Fanouts are the edges that each hop takes of a row, outermost hop first; -1: all.
+// Fanouts reads the number of edges that each hop takes of a row, outermost hop first; -1: all.
 func (d *Document) Fanouts(most int) []int64 {
 	const name = "fanouts"
 	raw, _ := d.take(name)
@@ -301,19 +300,20 @@ func (d *Document) Fanouts(most int) []int64 {
 	return fanouts
 }
 
-// HopFanouts is how many edges a hop takes of a row: All, or those of the relation by its name.
+// HopFanouts is the number of edges that a hop takes of a row: All, or one number per relation, by
+// name.
 type HopFanouts struct {
 	All    int64
 	ByName map[string]int64 // nil: all alike
 }
 
-// FanoutsByName is Fanouts, of which each may be an object of numbers by the names of relations.
+// FanoutsByName reads fanouts, each of which may be an object of numbers by the names of relations.
 func (d *Document) FanoutsByName(most int) []HopFanouts {
 	return d.ByName("fanouts", "outermost hop first", most)
 }
 
-// ByName is the numbers of hops, in an order that is told where they are none, each an integer or
-// an object of integers by names; -1: all.
+// ByName reads the numbers of hops, each an integer or an object of integers by names; -1: all.
+// order describes the order of the hops in errors.
 func (d *Document) ByName(name, order string, most int) []HopFanouts {
 	raw, _ := d.take(name)
 	var items []json.RawMessage
@@ -376,7 +376,7 @@ func atoi(digits string) int64 {
 	return value
 }
 
-// short is a number as it is told: one of many digits by how many they are.
+// short returns a number as errors print it: a number of many digits by their count.
 func short(digits string) string {
 	if len(digits) <= longest {
 		return digits
@@ -384,7 +384,7 @@ func short(digits string) string {
 	return fmt.Sprintf("one of %d digits", len(strings.TrimPrefix(digits, "-")))
 }
 
-// longest is up to how many bytes of a value are told.
+// longest is the maximal number of bytes of a value in an error.
 const longest = 40
 
 // describe is what was got, as Python's checks say it: its type, and its value where that

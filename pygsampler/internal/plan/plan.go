@@ -1,5 +1,5 @@
-// Package plan defines what jobs, the executor and devices know about a family of samplers.
-// Each family is a package below this one: it parses documents into plans, and a plan makes
+// Package plan defines the interface between a family of samplers and jobs, executor and devices.
+// Each family is a package below this one: it parses documents into plans, and a plan samples
 // batches on the CPU and on a device.
 package plan
 
@@ -14,66 +14,68 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Plan is what a sampler does to every batch: its options, checked. It is immutable and
-// serves any number of batches at once, each a function of plan, graph, and request.Batch.
-// It is Homogeneous or Heterogeneous.
+// Plan holds the validated options of a sampler. It is immutable and serves any number of batches
+// at once, each a function of plan, graph, and request.Batch. It is Homogeneous or Heterogeneous.
 type Plan interface {
-	// Expected guesses how many edges a batch touches; what is done in a moment is not
-	// worth another thread.
+	// Expected estimates the number of edges that a batch reads; a small batch is not worth another
+	// thread.
 	Expected(w *Work) int64
-	// CPU makes a batch and hands its memory, with one reference, to the caller. It ends
-	// soon after w.Stop is set, by request.ErrCancelled, and by request.ErrLarge where the
-	// batch turns out larger than w.Most.
+	// CPU samples a batch and returns its memory, with one reference. It ends with
+	// request.ErrCancelled soon after w.Stop is set, and with request.ErrLarge if the batch turns
+	// out larger than w.Most.
 	CPU(w *Work) (memory.Memory, error)
-	// CUDA is how batches are made on a device: the same plan at each call.
+	// CUDA returns the plan on a device: the same plan at each call.
 	CUDA() cuda.Plan
 }
 
 // Homogeneous is a plan that samples homogeneous graphs.
 type Homogeneous interface {
-	// Check refuses graphs whose arrays the plan cannot draw by.
+	// Check returns an error for graphs without the arrays that the plan draws by.
 	Check(g Arrays) error
 }
 
 // Heterogeneous is a plan that samples heterogeneous graphs.
 type Heterogeneous interface {
 	PerCall
-	// Fits refuses graphs whose types the plan does not name, or that have others.
+	// Fits returns an error for graphs whose types do not match the plan.
 	Fits(g *csc.Graph) error
 }
 
-// PerCall is a plan whose calls have plans of their own on a device.
+// PerCall is a plan with a separate device plan for each call.
 type PerCall interface {
-	// Device is how a device makes the batches of a call that has so many seeds of each node type, and so many positions
-	// to sample around of each relation; nil: none. keys are where it has those of the times of each relation.
+	// Device returns the device plan of a call; seeds and excluded hold the number of seeds of each
+	// node type and of excluded positions of each relation, nil without any. keys are the device
+	// addresses of the time keys of each relation.
 	Device(g *csc.Graph, seeds, excluded []int64, t *Times, keys []gpu.Address) (cuda.Plan, error)
 }
 
-// Excluding is a plan that has another way where a batch leaves edges out.
+// Excluding is a plan with another device plan for batches that leave edges out.
 type Excluding interface {
 	CUDAExcluding() (cuda.Plan, error)
 }
 
-// Arrays says which arrays a graph has beside its CSC.
+// Arrays says which arrays a graph has in addition to its CSC.
 type Arrays struct {
 	Edges     int64 // how many there are; of none there are no tables either
 	Weights   bool  // tables that rows draw by
 	Adjacency bool  // the transposed graph, which says who leads to whom
 	Kinds     int64 // of edges that its rows are apart by; 0: they are not
-	// EdgeData and VertexData are those that it has by name.
+	// EdgeData and VertexData are the named arrays.
 	EdgeData, VertexData map[string]csc.Values
 }
 
-// Work is a batch to be made on the CPU.
+// Work is a batch to sample on the CPU.
 type Work struct {
 	Graph   *csc.Graph
 	Exclude []*csc.Exclusions // of each relation; nil: nothing is excluded
-	// SeedCounts is how many of the batch's seeds are of each type of a heterogeneous graph's nodes, one behind another.
+	// SeedCounts is the number of the batch's seeds of each node type of a heterogeneous graph; the
+	// seeds are stored one type after another.
 	SeedCounts []int64
-	// Times is when the edges of each relation are, whose rows are in their order, and the batch's seeds; nil: not asked
-	// for.
+	// Times holds the times of the edges of each relation, whose rows are sorted by time, and of
+	// the batch's seeds; nil: the batch is not temporal.
 	Times *Times
-	// Parts is where the rows of the relations lie, which have none themselves then; nil: there.
+	// Parts describes the partitions of relations without rows of their own; nil: the rows are
+	// local.
 	Parts *cpu.Partition
 	Batch request.Batch
 	Most  int64 // edges of a hop; 0: any number
@@ -81,7 +83,7 @@ type Work struct {
 	Stop  *atomic.Bool
 }
 
-// Excluded is what is excluded of the relation at a place; nil: nothing.
+// Excluded returns the exclusions of the relation with index i; nil: there are none.
 func (w *Work) Excluded(i int) *csc.Exclusions {
 	if w.Exclude == nil {
 		return nil
@@ -89,6 +91,6 @@ func (w *Work) Excluded(i int) *csc.Exclusions {
 	return w.Exclude[i]
 }
 
-// Parse makes a plan of a document whose family it is. It takes every field that it
-// knows; the caller asks the document for errors.
+// Parse returns the plan of a document of its family. It reads every field that it knows; the
+// caller asks the document for errors.
 type Parse func(d *Document) Plan

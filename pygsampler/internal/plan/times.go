@@ -10,18 +10,20 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 )
 
-// Times are those of a graph, or of each relation of one with types, and of the seeds of a batch.
+// Times holds the times of a graph, or of each relation of a heterogeneous graph, and of the seeds
+// of a batch.
 type Times struct {
 	Of    []*times.Rows // of the graph, or of each relation; nil: they have none
 	Seeds []int64       // keys
 }
 
-// Float says whether they are float64, as all of a graph are alike.
+// Float reports whether the times are float64; all times of a graph have the same type.
 func (t *Times) Float() bool {
 	return slices.ContainsFunc(t.Of, func(r *times.Rows) bool { return r != nil && r.Float })
 }
 
-// CPU is what the CPU's engine is told of them under a rule, for the graph or for each relation; nil: nothing.
+// CPU returns the times for the CPU engine under a rule, of the graph or of each relation; nil:
+// there are none.
 func (t *Times) CPU(rule times.Rule) []*cpu.Times {
 	if t == nil {
 		return nil
@@ -35,7 +37,8 @@ func (t *Times) CPU(rule times.Rule) []*cpu.Times {
 	return told
 }
 
-// CUDA is what a device is told of them under a rule; keys are where it has those of each relation.
+// CUDA returns the times for a device under a rule; keys are the device addresses of the keys of
+// each relation.
 func (t *Times) CUDA(rule times.Rule, keys []gpu.Address) *cuda.Times {
 	return &cuda.Times{Rule: rule, Float: t.Float(), Keys: keys, Seeds: t.Seeds}
 }
@@ -43,7 +46,7 @@ func (t *Times) CUDA(rule times.Rule, keys []gpu.Address) *cuda.Times {
 // noWindow is a window that leaves edges of any time.
 const noWindow = 1 << 62
 
-// ReadRule reads the fields that say which edges a bound leaves.
+// ReadRule reads the fields that say which edges a bound admits.
 func ReadRule(d *Document) (r times.Rule) {
 	r.Before = d.OneOf("compare", "le", "lt") == "lt"
 	r.Carry = d.OneOf("carry", "seed", "edge") == "edge"

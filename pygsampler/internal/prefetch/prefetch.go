@@ -3,7 +3,7 @@ package prefetch
 
 import "unsafe"
 
-// Element is what tables and places are made of.
+// Element is the element type of tables and index lists.
 type Element interface {
 	~int32 | ~int64 | ~uint32 | ~uint64
 }
@@ -11,16 +11,15 @@ type Element interface {
 // most is up to how many places At looks at.
 const most = 4096
 
-// At asks the memory for the elements of a table at so many places, for a loop that
-// reads them later. A loop of reads has as many under way as the core can hold
-// instructions; this one, which waits for none, as many as the memory takes: weighted
-// batches with replacement take about two thirds of their time with it. Places beyond the table
-// do no harm.
+// At prefetches the elements of a table at all places, for a loop that reads them later. A loop of
+// reads keeps as many of them in flight as the core can hold instructions; this loop, which waits
+// for none, as many as the memory takes: weighted batches with replacement take about two thirds of
+// their time with it. Places beyond the table are harmless.
 func At[T, I Element](table []T, at []I) {
 	if len(at) == 0 || len(table) == 0 {
 		return
 	}
-	// What the first-level cache has no room for is gone before it is read.
+	// Lines beyond the size of the first-level cache are evicted before they are read.
 	at = at[:min(len(at), most)]
 	t, a := unsafe.Pointer(&table[0]), unsafe.Pointer(&at[0])
 	switch [2]uintptr{unsafe.Sizeof(table[0]), unsafe.Sizeof(at[0])} {
@@ -41,9 +40,10 @@ const (
 	early = 128
 )
 
-// Ahead is At for a loop that reads the elements at all places in their order, Step at a time: before it reads those from lo on,
-// it asks for later ones. So there are always some under way, and into the second-level cache, which has room for
-// more of them than the first has: one of 80,000 elements of 20 MB takes 5 ns, and by turns of 512 into the first 7.
+// Ahead is At for a loop that reads the elements at all places in order, Step at a time: before it
+// reads those from lo on, it prefetches later ones. So some prefetches are always in flight, into
+// the second-level cache, which has room for more of them than the first has: one of 80,000
+// elements of 20 MB takes 5 ns, and in rounds of 512 into the first 7.
 func Ahead[T, I Element](table []T, at []I, lo int) {
 	from, to := lo+early, min(lo+early+Step, len(at))
 	if lo == 0 {
@@ -65,19 +65,19 @@ func Ahead[T, I Element](table []T, at []I, lo int) {
 	}
 }
 
-// All is At of a whole table, a line at a time.
+// All prefetches a whole table, one cache line at a time.
 func All[T any](table []T) {
 	if len(table) > 0 {
 		fetchLines(unsafe.Pointer(&table[0]), len(table)*int(unsafe.Sizeof(table[0])))
 	}
 }
 
-// TileBytes is how much of a table Copy asks for ahead, of which the first-level cache has room for two: rows
-// of 400 bytes at random places take a quarter of the time that they take without.
+// TileBytes is the size of a tile of Copy, two of which fit into the first-level cache: rows of 400
+// bytes at random places take a quarter of the time that they take without.
 const TileBytes = 1 << 14
 
-// Copy copies the rows of ids, so many bytes each, from where they stand in a table to out, a tile at a time: while
-// the rows of one are copied those of the next are on their way from memory.
+// Copy copies the rows of ids, of row bytes each, from a table to out, a tile at a time: while it
+// copies the rows of one tile, it prefetches the rows of the next.
 func Copy[I int32 | int64](table []byte, row int64, ids []I, out []byte) {
 	tile := int(max(1, TileBytes/row))
 	ask(table, row, ids[:min(tile, len(ids))])

@@ -7,7 +7,7 @@ import (
 
 var kinds = map[byte]Kind{'l': List, 'm': Matrix, 'v': Vector, 'd': Dense}
 
-var kindNames = []string{"a list of vertices", "a matrix", "a vector", "a scalar", "dense rows"}
+var kindNames = []string{"a list of nodes", "a matrix", "a vector", "a scalar", "dense rows"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -56,7 +56,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Cross:
 		if !in[0].Distinct || !in[1].Distinct {
-			return t, fmt.Errorf("cross: expected lists of distinct vertices for A[rows, columns]: unique() makes them so")
+			return t, fmt.Errorf("cross: expected lists of distinct nodes for A[rows, columns]: unique() makes them so")
 		}
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Data, Kept:
@@ -126,14 +126,14 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		if in[0].Along.Space == All || in[0].Along == in[1].Along || in[1].Along.Space == Rows && p.fits(in[0].Along, in[1].Along.Node, 1) {
 			return Type{Kind: Vector, Along: in[1].Along}, nil
 		}
-		return t, fmt.Errorf("gather: expected a vector of all vertices or along that list, got one along another; v[B.row()] takes one along the rows of what B was chosen from, and so does B.div(v, axis=1)")
+		return t, fmt.Errorf("gather: expected a vector of all nodes or along that list, got one along another; v[B.row()] takes one along the rows of what B was chosen from, and so does B.div(v, axis=1)")
 	case IsIn:
 		return Type{Kind: Vector, Along: in[0].Along}, nil
 	case Features, Take, Project, Dot, Item, Multiply, Entry:
 		return p.denseType(n, in)
 	case Independent:
 		if r := &p.Nodes[n.In[1]]; r.Op != Random || n.Axis != 1 {
-			return t, fmt.Errorf("independent: expected random numbers of all vertices and axis 1, got %s and axis %d", r.Op, n.Axis)
+			return t, fmt.Errorf("independent: expected random numbers of all nodes and axis 1, got %s and axis %d", r.Op, n.Axis)
 		}
 	}
 	return p.mapType(n, in)
@@ -171,8 +171,9 @@ func (p *Program) mapType(n *Node, in []Type) (t Type, err error) {
 	return Type{Kind: t.Kind, Edges: t.Edges, Along: t.Along}, nil
 }
 
-// columns is what a vector along a matrix's columns runs along: those of the matrix that was made for a list's columns and
-// that its edges come from, since choosing edges leaves columns as they are.
+// columns returns the list that a vector along a matrix's columns runs along: the columns of the
+// matrix that was sliced by a list and that its edges come from, since a choice of edges does not
+// change columns.
 func (p *Program) columns(edges int) Along {
 	for p.edgesOp(edges) >= Individual && p.edgesOp(edges) != Extract {
 		edges = p.Nodes[p.Nodes[edges].In[0]].Type.Edges
@@ -186,7 +187,7 @@ func (p *Program) columns(edges int) Along {
 	return Along{Columns, edges}
 }
 
-// ColumnList is the list of which a Slice, a Cross or an Extract has the columns.
+// ColumnList returns the list of the columns of a Slice, a Cross or an Extract.
 func (p *Program) ColumnList(edges int) int {
 	n := &p.Nodes[edges]
 	return n.In[len(n.In)-1]
@@ -202,18 +203,18 @@ func (p *Program) rows(edges int) Along {
 
 func (p *Program) edgesOp(edges int) Op { return p.Nodes[edges].Op }
 
-// distinct says that no vertex has two elements in a vector along a.
+// distinct says that no node has two elements in a vector along a.
 func (p *Program) distinct(a Along) bool {
 	return a.Space != Of || p.Nodes[a.Node].Type.Distinct
 }
 
-// induced says that a matrix's columns are a list's vertices, and that its rows are among them.
+// induced says that a matrix's columns are a list's nodes, and that its rows are among them.
 func (p *Program) induced(m Node, list Type) bool {
 	return m.Type.Kind == Matrix && list.Distinct && p.columns(m.Type.Edges) == list.Along &&
 		(list.Along.Space == All || p.within(m.Type.Edges, list.Along))
 }
 
-// within says that the rows of edges are vertices of the list along a.
+// within says that the rows of edges are nodes of the list along a.
 func (p *Program) within(edges int, a Along) bool {
 	n := &p.Nodes[edges]
 	switch {
@@ -229,7 +230,7 @@ func (p *Program) within(edges int, a Along) bool {
 	return false
 }
 
-// among says that a mask is 0 for all edges but those from vertices of the list along a.
+// among says that a mask is 0 for all edges but those from nodes of the list along a.
 func (p *Program) among(mask int, a Along) bool {
 	n := &p.Nodes[mask]
 	if n.Op != Spread || n.Axis != 1 {
@@ -240,7 +241,7 @@ func (p *Program) among(mask int, a Along) bool {
 }
 
 // fits says whether each edge of a matrix knows its element of a vector: along its own columns, its own rows
-// or those of a matrix that it was chosen from, or of all vertices.
+// or those of a matrix that it was chosen from, or of all nodes.
 func (p *Program) fits(a Along, edges, axis int) bool {
 	if a.Space == All {
 		return true
@@ -256,7 +257,8 @@ func (p *Program) fits(a Along, edges, axis int) bool {
 	return false
 }
 
-// Check looks at what is returned, and that no two nodes draw the same numbers. Every pass ends with it.
+// Check validates the returned values, and that no two nodes draw the same numbers. Every
+// optimization pass ends with it.
 func (p *Program) Check() error {
 	sites := map[int]int{}
 	for i := range p.Nodes {
@@ -277,7 +279,7 @@ func (p *Program) Check() error {
 			continue
 		}
 		if other, twice := sites[n.Site]; twice {
-			// The vertices' numbers may be looked at again, those of edges where some were chosen, and those of a race.
+			// The nodes' numbers may be looked at again, those of edges where some were chosen, and those of a race.
 			of := p.Nodes[other]
 			if p.again(n, &of) || numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
 				continue
@@ -292,9 +294,9 @@ func (p *Program) Check() error {
 	case p.Result == Vectors && len(p.Extras) == 0:
 		return fmt.Errorf("return: expected something, got nothing")
 	case p.Result == Subgraph && p.Nodes[p.List].Type.Kind != List:
-		return fmt.Errorf("return: expected a list of vertices for a subgraph, got %s", p.Nodes[p.List].Type.Kind)
+		return fmt.Errorf("return: expected a list of nodes for a subgraph, got %s", p.Nodes[p.List].Type.Kind)
 	case p.Result == Subgraph && !p.induced(p.Nodes[p.Matrices[0]], p.Nodes[p.List].Type):
-		return fmt.Errorf("return: expected the matrix A[list, list] of a subgraph's vertices, got another")
+		return fmt.Errorf("return: expected the matrix A[list, list] of a subgraph's nodes, got another")
 	}
 	for _, m := range p.Matrices {
 		t := p.Nodes[m].Type
@@ -332,9 +334,10 @@ func (p *Program) Check() error {
 	return nil
 }
 
-// Places returns whose elements each array has that a program returns by name: "all_nodes" are those of the graph,
-// "nodes" those of a subgraph, in order, "seeds" the seeds with their duplicates, and "unique_seeds" the seeds without
-// duplicates. "" is for lists, and for vectors along another list.
+// Places returns, for each array that a program returns by name, the nodes that its elements belong
+// to: "all_nodes" are those of the graph, "nodes" those of a subgraph, in order, "seeds" the seeds
+// with their duplicates, and "unique_seeds" the seeds without duplicates. "" is for lists, and for
+// vectors along another list.
 func (p *Program) Places() []string {
 	var places []string
 	for _, e := range p.Extras {
@@ -364,7 +367,7 @@ func (p *Program) ofSeeds(n Node) bool {
 	return (n.Op == Unique || n.Op == Slice || n.Op == Extract) && p.Nodes[n.In[len(n.In)-1]].Op == Seeds
 }
 
-// numbers says whether a node is the random numbers of all vertices.
+// numbers says whether a node is the random numbers of all nodes.
 func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }
 
 // again says that n looks at the random numbers of edges again, of some of those that `of` has.

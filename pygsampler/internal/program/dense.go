@@ -19,7 +19,7 @@ type Tensor struct {
 	digest string
 }
 
-// Matrix is how many rows and columns it has; a vector is a matrix of one column.
+// Matrix returns the number of rows and columns; a vector is a matrix of one column.
 func (t *Tensor) Matrix() (rows, columns int64) {
 	if len(t.Shape) == 1 {
 		return t.Shape[0], 1
@@ -27,7 +27,7 @@ func (t *Tensor) Matrix() (rows, columns int64) {
 	return t.Shape[0], t.Shape[1]
 }
 
-// ShapeText is the shape as Python has it, without the parentheses.
+// ShapeText returns the shape in Python's notation, without the parentheses.
 func (t *Tensor) ShapeText() string {
 	if len(t.Shape) == 1 {
 		return fmt.Sprintf("%d,", t.Shape[0])
@@ -44,7 +44,7 @@ func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 		if in[0].Along.Space == All || in[0].Along == in[1].Along {
 			return Type{Kind: Dense, Along: in[1].Along}, nil
 		}
-		return t, fmt.Errorf("take: expected rows of all vertices, got some along a list")
+		return t, fmt.Errorf("take: expected rows of all nodes, got some along a list")
 	case Project:
 		return Type{Kind: Dense, Along: in[0].Along}, nil
 	case Item:
@@ -62,25 +62,25 @@ func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 			return t, fmt.Errorf("multiply: axis: expected 0 (rows for each column) or 1 (for each row), got None")
 		}
 		if !p.fits(in[1].Along, in[0].Edges, 1-n.Axis) {
-			return t, fmt.Errorf("@: expected dense rows along the matrix's %s, or of all vertices, got some along something else", []string{"rows", "columns"}[n.Axis])
+			return t, fmt.Errorf("@: expected dense rows along the matrix's %s, or of all nodes, got some along something else", []string{"rows", "columns"}[n.Axis])
 		}
 		return Type{Kind: Dense, Along: []func(int) Along{p.columns, p.rows}[n.Axis](in[0].Edges)}, nil
 	}
 	if !p.fits(in[1].Along, in[0].Edges, 1) {
-		return t, fmt.Errorf("dot: expected rows along the matrix's rows, or of all vertices, as input 1, got some along something else")
+		return t, fmt.Errorf("dot: expected rows along the matrix's rows, or of all nodes, as input 1, got some along something else")
 	}
 	if !p.fits(in[2].Along, in[0].Edges, 0) {
-		return t, fmt.Errorf("dot: expected rows along the matrix's columns, or of all vertices, as input 2, got some along something else")
+		return t, fmt.Errorf("dot: expected rows along the matrix's columns, or of all nodes, as input 2, got some along something else")
 	}
 	return Type{Kind: Matrix, Edges: in[0].Edges}, nil
 }
 
-// Dense says whether a program computes with dense rows.
+// Dense reports whether a program computes with dense rows.
 func (p *Program) Dense() bool {
 	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Type.Kind == Dense })
 }
 
-// Reads says that the program has inputs.
+// Reads reports whether the program has inputs.
 func (p *Program) Reads() bool {
 	for i := range p.Nodes {
 		if op := p.Nodes[i].Op; op == Project || op == Item {
@@ -90,8 +90,8 @@ func (p *Program) Reads() bool {
 	return false
 }
 
-// Bind gives the program its inputs: of each a name, its shape ("2,64") and its float32 numbers, in base64,
-// little-endian.
+// Bind sets the inputs of the program: for each a name, its shape ("2,64") and its float32 numbers,
+// in base64, little-endian.
 func (p *Program) Bind(inputs []string) error {
 	if len(inputs)%3 != 0 {
 		return fmt.Errorf("inputs: expected a name, a shape and numbers of each, got %d texts", len(inputs))

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Excluding is the program for batches that leave edges out: of each A[:, S] and A[R, S] those edges stay that are not
-// excluded, and what chooses among A's own edges, or a relation's, chooses among those. A itself, and what is made of the
-// graph alone, has all edges, so that it is made once. An error says what would meet excluded edges.
+// Excluding returns the program for batches that leave edges out: each A[:, S] and A[R, S] keeps
+// only edges that are not excluded, and operators that choose among A's own edges, or a relation's,
+// choose among those. A itself, and values that depend on the graph only, have all edges, so that
+// they are computed once. An error names the operator that would read excluded edges.
 func (p *Program) Excluding() (*Program, error) {
 	x := &excluder{p: p, own: make([]bool, len(p.Nodes)), at: make([]int, len(p.Nodes)), kept: map[int]int{}}
 	fixed := p.Fixed()
@@ -70,7 +71,7 @@ func (x *excluder) alone(i int) bool {
 	return t.Kind == Matrix && x.own[t.Edges]
 }
 
-// without is such a matrix without excluded edges: its values are made of the edges that stay.
+// without returns such a matrix without excluded edges: its values belong to the remaining edges.
 func (x *excluder) without(i int) int {
 	if made, is := x.kept[i]; is {
 		return made
@@ -90,7 +91,7 @@ func (x *excluder) without(i int) int {
 	return x.kept[i]
 }
 
-// Excludes says that the program asks which edges a batch leaves out.
+// Excludes reports whether the program depends on the edges that a batch leaves out.
 func (p *Program) Excludes() bool {
 	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Op == Kept })
 }

@@ -6,11 +6,12 @@ import (
 	"strconv"
 )
 
-// RowsOf is what a vector along the rows of edges runs along, and ColumnsOf one along their columns.
+// RowsOf returns the list that a vector along the rows of edges runs along, and ColumnsOf along
+// their columns.
 func (p *Program) RowsOf(edges int) Along    { return p.rows(edges) }
 func (p *Program) ColumnsOf(edges int) Along { return p.columns(edges) }
 
-// Want says what of a node a result needs.
+// Want says which part of a node a result needs.
 type Want uint8
 
 const (
@@ -18,8 +19,9 @@ const (
 	WantValues                  // or what a list, vector, scalar is
 )
 
-// Wants is what the result needs of each node: of a matrix its edges may be needed and its values not. What a kept
-// node is made of is not needed; nil: none is kept.
+// Wants returns the part of each node that the result needs: of a matrix its edges may be needed
+// without its values. The inputs of a cached node are not needed; kept may be nil if no node is
+// cached.
 func (p *Program) Wants(kept func(i int) bool) []Want {
 	wants := make([]Want, len(p.Nodes))
 	for k, m := range p.Matrices {
@@ -61,7 +63,8 @@ func (p *Program) Wants(kept func(i int) bool) []Want {
 	return wants
 }
 
-// TakesValues says that node i, of which so much is needed, reads the values of its k-th input, and not its edges alone.
+// TakesValues reports whether node i, of which want is needed, reads the values of its k-th input,
+// in addition to its edges.
 func (p *Program) TakesValues(i, k int, want Want) bool {
 	n := &p.Nodes[i]
 	if n.Type.Kind == Matrix && !n.Chooses() && want&WantValues == 0 {
@@ -77,12 +80,12 @@ func (p *Program) TakesValues(i, k int, want Want) bool {
 	return !n.Chooses() || want&WantValues != 0 || k > 0 && n.Op != Merge
 }
 
-// DependentText says what a chance of an edge of a vertex is not.
+// DependentText describes an invalid chance of an edge of a node.
 func DependentText(x float64, vertex int64) string {
-	return fmt.Sprintf("dependent_sample: expected chances in [0, 1], got %s for vertex %d", ValueText(x), vertex)
+	return fmt.Sprintf("dependent_sample: expected chances in [0, 1], got %s for node %d", ValueText(x), vertex)
 }
 
-// ValueText is a number as errors of a batch write it.
+// ValueText returns a number as errors of a batch print it.
 func ValueText(x float64) string {
 	switch {
 	case x != x:
@@ -95,7 +98,8 @@ func ValueText(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// Apart refuses what a graph in parts does not have: a batch of it has the rows of the columns that it asks for.
+// Apart returns an error for operators that a partitioned graph does not support: a batch of it has
+// only the rows of the columns that it requests.
 func (p *Program) Apart() error {
 	wants := p.Wants(nil)
 	for i := range p.Nodes {

@@ -1,26 +1,26 @@
 package program
 
-// Op is what a node does.
+// Op is the operator of a node.
 type Op uint8
 
 // The operators, by what they make.
 const (
-	// Lists of vertices.
-	Seeds  Op = iota // as they were given
+	// Lists of nodes.
+	Seeds  Op = iota // with repetitions, in order
 	Column           // of a matrix: its columns, which are distinct
 	Row              // of a matrix: the rows of its edges, distinct, by first occurrence
 	Union            // of two lists: distinct, by first occurrence
 	Unique           // of a list: likewise
 	Concat           // of two lists: one behind the other
 	Pick             // of a list: those where a vector along it is not 0
-	Draw             // k vertices by a vector, along a list or of all vertices
-	Roots            // k of all vertices, uniformly and with replacement
-	Walk             // of a list: where walkers from its vertices are, at first and after each of k steps
+	Draw             // k nodes by a vector, along a list or of all nodes
+	Roots            // k of all nodes, uniformly and with replacement
+	Walk             // of a list: where walkers from its nodes are, at first and after each of k steps
 
 	// Matrices of the graph's edges.
 	Whole // A: all edges
-	Slice // A[:, list]: all in-edges of the list's vertices
-	Cross // A[list, list]: the edges from vertices of the first to such of the second
+	Slice // A[:, list]: all in-edges of the list's nodes
+	Cross // A[list, list]: the edges from nodes of the first to such of the second
 	Data  // a matrix's edges with the values of an edge array
 
 	// Matrices of some edges of another.
@@ -29,12 +29,12 @@ const (
 	Dependent  // those that go together by their chances, so that their number is no chance
 	Filter     // those whose value of a mask is not 0
 	TopK       // the k largest a column
-	Extract    // of a matrix: the columns of a list's vertices, as a Slice has the graph's
+	Extract    // of a matrix: the columns of a list's nodes, as a Slice has the graph's
 
 	Merge // of two matrices with the same columns: in each those of the first, then those of the second
 
-	// What is there for all vertices.
-	Vertices // a vertex array
+	// Data of all graph nodes.
+	Vertices // a node array
 	Degree   // in-degrees
 	Number   // their ids
 
@@ -63,7 +63,7 @@ const (
 	Independent // a matrix's edges with the numbers of their rows; of parallel edges the first, the others with some of their own
 	Spread      // a matrix's edges with the values of a vector
 
-	// Reductions: of a matrix along an axis to a vector, of a vector to a scalar.
+	// Reductions of a matrix along an axis to a vector, and of a vector to a scalar.
 	Sum
 	Mean
 	Largest
@@ -72,15 +72,15 @@ const (
 
 	// Vectors.
 	Times  // of a Collective: how often each of its rows was drawn
-	Gather // a vector's elements of the vertices of a list
-	IsIn   // of two lists: along the first, 1 for vertices that stand in the second, else 0
+	Gather // a vector's elements of the nodes of a list
+	IsIn   // of two lists: along the first, 1 for nodes that stand in the second, else 0
 	Cap    // chances in the ratio of a vector's elements, of which k is the sum
 	Labor  // of two matrices: for each column the factor of LABOR's chances of k edges
 	Level  // of a matrix and a vector along its columns: for each column the factor of chances with the sum that it says
 
-	// Dense rows, and what is made of them.
-	Features // a vertex array of rows
-	Take     // the rows of the vertices of a list
+	// Dense rows, and operators on them.
+	Features // a node array of rows
+	Take     // the rows of the nodes of a list
 	Project  // each row times an input, a matrix
 	Dot      // a matrix's edges with the product of the row of where they come from and that of where they lead to
 	Item     // an element of an input
@@ -128,5 +128,5 @@ var specs = [numOps]spec{
 	Kept: {"kept", "m", ""},
 }
 
-// String is the name in texts.
+// String returns the name of the operator in texts.
 func (o Op) String() string { return specs[o].name }

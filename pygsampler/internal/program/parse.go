@@ -17,10 +17,11 @@ const (
 	maxName  = 1 << 10
 )
 
-// ErrSites says that a program has more sites than the random numbers.
+// ErrSites reports that a program has more draw sites than the random numbers support.
 var ErrSites = errors.New("too many sampling calls")
 
-// Parse reads a text, or says which node is wrong ("%3: ..."). Nothing of a text is trusted.
+// Parse parses a text, or returns an error that names the invalid node ("%3: ..."). It validates
+// everything.
 func Parse(text, weight string) (*Program, error) {
 	p := &Program{Weight: weight}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -1,7 +1,7 @@
 package program
 
-// Poisson is what a program of hops is whose edges stay by chances, an edge where the number of its source is at most that: LABOR
-// of a graph without weights.
+// Poisson describes a program of hops of Poisson sampling, which select an edge if the number of
+// its source is at most the chance: LABOR of a graph without weights.
 type Poisson struct {
 	K      []int64 // of each hop, the seeds' first: edges of a column in the mean; -1: all, of LABOR-0
 	Rounds int     // i of LABOR-i
@@ -9,7 +9,7 @@ type Poisson struct {
 	Values PoissonValues
 }
 
-// PoissonValues is what edges that stay have for values.
+// PoissonValues is the kind of the values of selected edges.
 type PoissonValues uint8
 
 const (

@@ -1,6 +1,6 @@
-// Package program is samplers that users write: a function over the graph as a matrix, traced into a list
-// of nodes. gSampler (Gong et al., SOSP 2023), section 3, has the operators; docs/algorithms/programs.md says what
-// each means. A program is one text, a line a node:
+// Package program represents samplers that users write: a function over the graph as a matrix,
+// traced into a list of nodes. gSampler (Gong et al., SOSP 2023), section 3, has the operators;
+// docs/algorithms/programs.md explains each. A program is one text, one line per node:
 //
 //	%0 = seeds
 //	%1 = slice %0
@@ -15,43 +15,44 @@ import (
 	"strings"
 )
 
-// Kind is what a node makes.
+// Kind is the kind of a node's value.
 type Kind uint8
 
 const (
-	List   Kind = iota // vertices in an order
+	List   Kind = iota // nodes in an order
 	Matrix             // edges, column by column, each with a value
-	Vector             // a value for each vertex of a list, or of all vertices
+	Vector             // a value for each node of a list, or of all nodes
 	Scalar
-	Dense // a row of numbers for each vertex of a list, or of all vertices
+	Dense // a row of numbers for each node of a list, or of all nodes
 )
 
-// Space says whose elements a vector has.
+// Space is the kind of list that a vector has an element for each member of.
 type Space uint8
 
 const (
-	All     Space = iota // all vertices
-	Columns              // the columns of the matrix that node made
-	Rows                 // the rows of the edges of the matrix that node made, by first occurrence
-	Of                   // the list that node made
+	All     Space = iota // all nodes
+	Columns              // the columns of the matrix of a node
+	Rows                 // the rows of the edges of the matrix of a node, by first occurrence
+	Of                   // the list of a node
 )
 
-// Along is what a vector runs along, or what list a list is: two vectors go together where they are along
-// the same.
+// Along identifies the list that a vector runs along, or the identity of a list: two vectors can be
+// combined if they run along the same.
 type Along struct {
 	Space Space
 	Node  int
 }
 
-// Type is what is known of a node's value before anything is sampled.
+// Type holds the properties of a node's value that are known before sampling.
 type Type struct {
 	Kind     Kind
 	Edges    int   // of a Matrix: the node that chose its edges
 	Along    Along // of a Vector, of a List and of Dense
-	Distinct bool  // of a List: no vertex stands in it twice
+	Distinct bool  // of a List: no node stands in it twice
 }
 
-// Layout is how a node has its data, where there are two ways (package layout says which); no value depends on it.
+// Layout is the layout of a node's data, if there are two (see package layout); no value depends on
+// it.
 type Layout uint8
 
 const (
@@ -60,7 +61,7 @@ const (
 	Other                 // the other one, where the engine has it
 )
 
-// Node is an operator, what it takes, and what follows from that.
+// Node is an operator, its inputs, and the properties that follow from them.
 type Node struct {
 	Op      Op
 	In      []int   // nodes before this one
@@ -74,9 +75,9 @@ type Node struct {
 	Tensor  *Tensor // of a Project and an Item: the input, once it is bound
 	Type    Type
 
-	// What passes decide; it changes no value.
-	Inline bool // made anew where it is taken, rather than stored: of maps, and of a Slice whose edges are drawn at once
-	Once   bool // a function of the graph alone: made once for a graph, and kept with it
+	// Marks of optimization passes; they change no value.
+	Inline bool // recomputed by its reader instead of stored: maps, and a Slice whose edges are drawn at once
+	Once   bool // a function of the graph only: computed once for a graph, and cached with it
 	Layout Layout
 }
 
@@ -84,39 +85,40 @@ type Node struct {
 type Extra struct {
 	Name  string
 	Node  int
-	Block int // of values of edges, from 1 on: the place of the matrix whose edges they are of; 0: beside the blocks
+	Block int // for values of edges, from 1 on: the index of their matrix; 0: an array apart from the blocks
 }
 
-// Result is what a program returns.
+// Result is the kind of a program's result.
 type Result uint8
 
 const (
 	Blocks   Result = iota // matrices, outermost hop first: a block each
-	Subgraph               // one matrix, with the vertices of a list
+	Subgraph               // one matrix, with the nodes of a list
 	Vectors                // extras alone
 )
 
-// Program is checked nodes, each behind those that it takes. It is immutable, and serves any number of
-// batches at once.
+// Program is a list of checked nodes, each after its inputs. It is immutable, and serves any number
+// of batches at once.
 type Program struct {
 	Nodes    []Node
 	Result   Result
 	Matrices []int  // of Blocks, outermost first; of a Subgraph one
 	Bare     []bool // of those: whether their own values are left out
-	List     int    // of a Subgraph: its vertices
+	List     int    // of a Subgraph: its nodes
 	Extras   []Extra
 	Weight   string // the edge array that the graph's matrix has for values; "": ones
 
-	Timed bool // a batch has the microseconds of each node, and of writing it, beside its arrays
+	Timed bool // a batch has an array of the microseconds of each node, and of writing the batch
 }
 
-// Keeps says that the node's values are kept with the graph: it is marked so, and of a kind that has them.
+// Keeps reports whether the node's values are cached with the graph: it is marked so, and of a kind
+// with values.
 func (n *Node) Keeps() bool {
 	k := n.Type.Kind
 	return n.Once && (k == Scalar || (k == Vector || k == Dense) && n.Type.Along.Space == All)
 }
 
-// Beside is how many arrays a batch has beside its blocks.
+// Beside returns the number of arrays that a batch has in addition to its blocks.
 func (p *Program) Beside() int {
 	if p.Timed {
 		return len(p.Extras) + 1
@@ -124,7 +126,7 @@ func (p *Program) Beside() int {
 	return len(p.Extras)
 }
 
-// String is the text.
+// String returns the text.
 func (p *Program) String() string {
 	var b strings.Builder
 	for i := range p.Nodes {
@@ -190,7 +192,8 @@ func (n *Node) text() string {
 	return b.String()
 }
 
-// Key is the node's line without its number: two nodes of one key and no site are the same value.
+// Key returns the node's line without its number: two nodes with the same key and no site have the
+// same value.
 func (n *Node) Key() string {
 	if n.Tensor != nil {
 		return n.text() + " of " + n.Tensor.digest
@@ -198,18 +201,19 @@ func (n *Node) Key() string {
 	return n.text()
 }
 
-// Draws says that the node takes random numbers of its own.
+// Draws reports whether the node draws random numbers.
 func (n *Node) Draws() bool { return slices.Contains(strings.Fields(specs[n.Op].attrs), "site") }
 
-// Maps says that the node makes each value of one element of each input.
+// Maps reports whether the node computes each value from one element of each input.
 func (n *Node) Maps() bool { return n.Op >= Const && n.Op <= Spread }
 
-// Chooses says that the node makes a matrix of edges of its own.
+// Chooses reports whether the node selects edges, so that its matrix has its own.
 func (n *Node) Chooses() bool {
 	return n.Op == Whole || n.Op == Slice || n.Op == Cross || n.Op >= Individual && n.Op <= Merge
 }
 
-// Inherits says that a node takes, for the rows of a matrix, elements along the rows of what that was chosen from.
+// Inherits reports whether a node reads, for the rows of a matrix, elements along the rows of the
+// matrix that it was chosen from.
 func (p *Program) Inherits(n *Node) bool {
 	if n.Op != Gather {
 		return false
@@ -218,7 +222,7 @@ func (p *Program) Inherits(n *Node) bool {
 	return of.Space != All && of != n.Type.Along
 }
 
-// Parent is the matrix of whose edges a chosen matrix has some; -1: the graph's.
+// Parent returns the matrix that a chosen matrix has some edges of; -1: the graph's.
 func (p *Program) Parent(edges int) int {
 	if n := &p.Nodes[edges]; n.Op >= Individual && n.Op <= Extract {
 		return p.Nodes[n.In[0]].Type.Edges
@@ -226,10 +230,10 @@ func (p *Program) Parent(edges int) int {
 	return -1
 }
 
-// Valued says that the k-th matrix that is returned has values of its own in the batch.
+// Valued reports whether the k-th returned matrix has its own values in the batch.
 func (p *Program) Valued(k int) bool { return !p.Bare[k] && !p.Ones(p.Matrices[k]) }
 
-// Ones says that a matrix has the values of a graph's matrix without weights, which nobody has changed: a
+// Ones reports whether a matrix has the unchanged values of the graph's matrix without weights: a
 // batch has no array of them.
 func (p *Program) Ones(matrix int) bool {
 	n := &p.Nodes[matrix]

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Rebuilt is the program with other nodes, whose types it finds anew; at says which of
-// them each old node is now, for what is returned, -1: it is gone. Passes end with it.
+// Rebuilt returns the program with other nodes, whose types it infers anew; at maps each old node
+// to its new index, for the returned values, or -1 if it is removed. Optimization passes end with
+// it.
 func (p *Program) Rebuilt(nodes []Node, at []int) (*Program, error) {
 	q := &Program{Result: p.Result, List: p.List, Bare: p.Bare, Weight: p.Weight, Timed: p.Timed}
 	for i, n := range nodes {
@@ -29,7 +30,8 @@ func (p *Program) Rebuilt(nodes []Node, at []int) (*Program, error) {
 	return q, q.Check()
 }
 
-// Marked is the program with marks on its nodes, Inline, Once and Layout, which change no value.
+// Marked returns the program with marks on its nodes, Inline, Once and Layout, which change no
+// value.
 func (p *Program) Marked(mark func(i int, n *Node)) *Program {
 	q := *p
 	q.Nodes = append([]Node(nil), p.Nodes...)
@@ -39,7 +41,7 @@ func (p *Program) Marked(mark func(i int, n *Node)) *Program {
 	return &q
 }
 
-// Returned are the nodes that the result is made of.
+// Returned lists the nodes that the result consists of.
 func (p *Program) Returned() []int {
 	nodes := append([]int(nil), p.Matrices...)
 	if p.Result == Subgraph {
@@ -51,8 +53,8 @@ func (p *Program) Returned() []int {
 	return nodes
 }
 
-// Fixed says of each node whether it is a function of the graph alone: no seed and no
-// random number goes into it.
+// Fixed reports for each node whether it is a function of the graph only: no seed and no random
+// number affects it.
 func (p *Program) Fixed() []bool {
 	fixed := make([]bool, len(p.Nodes))
 	for i := range p.Nodes {
@@ -66,7 +68,7 @@ func (p *Program) Fixed() []bool {
 	return fixed
 }
 
-// Arrays are the names of the arrays of edges and of vertices that are read, in order.
+// Arrays returns the names of the arrays of edges and of nodes that are read, in order.
 func (p *Program) Arrays() (edges, vertices []string) {
 	if p.Weight != "" && slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Op == Whole || n.Op == Slice || n.Op == Cross }) {
 		edges = append(edges, p.Weight)

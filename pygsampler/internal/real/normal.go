@@ -31,8 +31,9 @@ var (
 	}
 )
 
-// Those of the distribution's quotient (J. F. Hart et al., "Computer Approximations", 1968, 5666 of ERFC). Far from 0 the
-// continued fraction takes its place, since the quotient is exact there in no relative sense.
+// Coefficients of the quotient of the distribution (J. F. Hart et al., "Computer Approximations",
+// 1968, 5666 of ERFC). Far from 0 the continued fraction replaces it, since the quotient has no
+// relative accuracy there.
 var (
 	belowOver = [7]float64{
 		3.52624965998911e-2, 0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871, 221.213596169931, 220.206867912376,
@@ -51,7 +52,7 @@ func polynomial(of []float64, x float64) float64 {
 	return y
 }
 
-// NormalQuantile is where the standard normal distribution is p, for p in (0, 1).
+// NormalQuantile returns the quantile of the standard normal distribution at p, for p in (0, 1).
 func NormalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
@@ -71,8 +72,8 @@ func NormalQuantile(p float64) float64 {
 	return z
 }
 
-// NormalBelow is the standard normal distribution at x: how likely a number is less. It is near the truth relatively,
-// where that is next to 0 as well.
+// NormalBelow returns the standard normal distribution function at x, the probability of a smaller
+// number. Its relative error is small, also next to 0.
 func NormalBelow(x float64) float64 {
 	z := math.Abs(x)
 	below := Exp(float64(float64(-z*z) / 2))
@@ -91,9 +92,9 @@ func NormalBelow(x float64) float64 {
 	return below
 }
 
-// Quarter is cosine and sine of the part j / k of a right angle, j being from 0 to k.
+// Quarter returns cosine and sine of the fraction j / k of a right angle, for j from 0 to k.
 func Quarter(j, k uint64) (cos, sin float64) {
-	// Of half a right angle at most, where few terms are enough.
+	// The angle is reduced to at most half a right angle, where few terms are enough.
 	turned := 2*j > k
 	if turned {
 		j = k - j

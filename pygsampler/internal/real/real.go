@@ -1,8 +1,8 @@
-// Package real has functions of real numbers whose every bit is the same on all engines:
-// each is one sequence of additions, multiplications and divisions of IEEE doubles, every
-// one rounded to nearest. It calls nothing of the mathematical library, whose last bits
-// differ between systems, and says float64 at each product, since the compiler may else
-// fuse it with a sum on some processors. They are within 4e-16 of the truth, relatively.
+// Package real implements functions of real numbers whose every bit is the same on all engines:
+// each is one sequence of additions, multiplications and divisions of IEEE doubles, every one
+// rounded to nearest. It calls nothing of the mathematical library, whose last bits differ between
+// systems, and converts each product to float64, since the compiler may otherwise fuse it with a
+// sum on some processors. Their relative error is within 4e-16.
 //
 // CUDA twin: kernels/common/real.cuh. A test compares the bits.
 package real
@@ -21,10 +21,11 @@ const (
 	perLn2  = 0x1.71547652b82fep+0
 )
 
-// Log is the natural logarithm of a positive finite number.
+// Log returns the natural logarithm of a positive finite number.
 //
-// x is 2^e m with sqrt(1/2) <= m < sqrt(2), so that e log(2) takes nothing away from log(m) = 2 artanh(s) = 2 (s + s^3/3 + s^5/5 + ...), where s = (m - 1) / (m + 1) is
-// at most 0.172: eleven terms are enough.
+// x is 2^e m with sqrt(1/2) <= m < sqrt(2), so that e log(2) takes nothing away from log(m) = 2
+// artanh(s) = 2 (s + s^3/3 + s^5/5 + ...), where s = (m - 1) / (m + 1) is at most 0.172: eleven
+// terms are enough.
 func Log(x float64) float64 {
 	subnormal := int64(0)
 	if x < 0x1p-1022 {
@@ -53,7 +54,7 @@ func Log(x float64) float64 {
 	return float64(float64(e)*ln2) + (twice + float64(twice*float64(z*series)))
 }
 
-// FullLog is Log of any number: of 0 minus infinity, of less and of NaN NaN.
+// FullLog is Log for any number: minus infinity for 0, NaN for negative numbers and NaN.
 func FullLog(x float64) float64 {
 	switch {
 	case x > 0 && x <= math.MaxFloat64:
@@ -72,11 +73,11 @@ const (
 	expZero = -745.14
 )
 
-// Exp is the exponential of any number.
+// Exp returns the exponential of any number.
 //
-// x is n log(2) + r with r within log(2)/2 of 0, and exp(r) = 1 + r (1 + r/2 (1 + r/3 (1 + ...))): fourteen
-// terms are enough. The power of two is multiplied in two steps, since it may be outside of the doubles
-// where the result is not.
+// x is n log(2) + r with r within log(2)/2 of 0, and exp(r) = 1 + r (1 + r/2 (1 + r/3 (1 + ...))):
+// fourteen terms are enough. The power of two is multiplied in two steps, since it may be outside
+// of the doubles where the result is not.
 func Exp(x float64) float64 {
 	switch {
 	case x > expInf:
@@ -109,11 +110,11 @@ func Exp(x float64) float64 {
 // power is 2^n of a normal double.
 func power(n int64) float64 { return math.Float64frombits(uint64(1023+n) << fraction) }
 
-// OneMinusExp is 1 - exp(-x) of a number that is not negative, also where x is so small
-// that exp(-x) is 1.
+// OneMinusExp returns 1 - exp(-x) for a number that is not negative, also where x is so small that
+// exp(-x) is 1.
 //
-// x is n log(2) + r with r within log(2)/2 of 0. Then it is (1 - 2^-n) + 2^-n q, and
-// q = 1 - exp(-r) = r (1 - r/2 (1 - r/3 (1 - ...))): fourteen terms are enough.
+// x is n log(2) + r with r within log(2)/2 of 0. Then it is (1 - 2^-n) + 2^-n q, and q = 1 -
+// exp(-r) = r (1 - r/2 (1 - r/3 (1 - ...))): fourteen terms are enough.
 func OneMinusExp(x float64) float64 {
 	if x >= 64 {
 		return 1

@@ -1,7 +1,8 @@
 package real
 
-// Sum adds numbers up in one order, which a warp has too: each 32 by a tree, then 32 of these sums one behind another, then
-// what those give. The zero value is the sum of none.
+// Sum adds up numbers in one fixed order, which a warp can follow, too: each 32 numbers by a tree,
+// then 32 of these sums one after another, then the results of those. The zero value is an empty
+// sum.
 //
 // CUDA twin: sum_from of kernels/program/sums.cuh.
 type Sum struct {
@@ -11,7 +12,7 @@ type Sum struct {
 	part  [32]float64 // those behind the last 32 that were added
 }
 
-// Take adds numbers behind those that were added before.
+// Take adds numbers after the earlier ones.
 func (s *Sum) Take(values []float64) {
 	at := s.count & 31
 	for len(values) > 0 {
@@ -36,7 +37,7 @@ func (s *Sum) Take(values []float64) {
 	}
 }
 
-// End is the sum, and begins the next one.
+// End returns the sum and resets it.
 func (s *Sum) End() float64 {
 	if left := int(s.count & 31); left > 0 {
 		s.few += tree(&s.part, left)

@@ -8,7 +8,7 @@ type Words [SizeRows]int64
 // allFlags has every flag.
 const allFlags = 2*FlagFloatTimes - 1
 
-// Decode copies the words of a request, and refuses words that are none.
+// Decode copies the words of a request, and returns an error for malformed words.
 func Decode(words []int64) (w Words, err error) {
 	if len(words) < SizePlain {
 		return w, fmt.Errorf("%w: request: expected at least %d words, got %d", ErrValue, SizePlain, len(words))
@@ -38,5 +38,5 @@ func Decode(words []int64) (w Words, err error) {
 	return w, nil
 }
 
-// Has is true if the request has a flag.
+// Has reports whether the request has a flag.
 func (w *Words) Has(flag int64) bool { return w[WordFlags]&flag != 0 }

@@ -1,6 +1,6 @@
-// Package request is what both engines are asked for, and what follows from it
-// whoever samples: which edges a row gives, about how large a batch is, and what
-// can be wrong with a request.
+// Package request defines the requests to both engines, and the values that follow from a request
+// on any engine: the edges that a row contributes, the estimated size of a batch, and the possible
+// errors of a request.
 package request
 
 import (
@@ -11,20 +11,19 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// Hops says which neighbourhood is sampled, hop by hop from the seeds outwards.
+// Hops says which neighborhood is sampled, hop by hop from the seeds outwards.
 type Hops struct {
 	Fanouts []int64 // outermost hop first; -1 takes all edges
 	Replace bool
-	// OnlyNew expands a vertex only at the hop after the one that reached it first;
-	// else each hop expands all vertices reached so far.
+	// OnlyNew expands a node only at the hop after the one that reached it first;
+	// else each hop expands all nodes reached so far.
 	OnlyNew bool
-	// Disjoint gives each seed a tree of its own, which shares no vertices or draws
-	// with the others.
+	// Disjoint gives each seed its own tree, which shares no nodes or draws with the others.
 	Disjoint bool
 }
 
-// Batch says which batch of a plan is made. It is a function of both and of the graph
-// alone. The seeds must stay valid until it is there.
+// Batch identifies a batch of a plan, which is a function of both and of the graph only. The seeds
+// must stay valid until the batch is complete.
 type Batch struct {
 	Seed   uint64
 	Epoch  uint32
@@ -32,7 +31,7 @@ type Batch struct {
 	Seeds  csc.Array
 }
 
-// CheckSeeds returns ErrIndex, and which it is, for a seed that is none of so many vertices.
+// CheckSeeds returns ErrIndex, with the position, for a seed that is not in [0, nodes).
 func (b *Batch) CheckSeeds(nodes int64) error {
 	for i := range b.Seeds.Len() {
 		if v := b.Seeds.At(i); uint64(v) >= uint64(nodes) {
@@ -42,7 +41,7 @@ func (b *Batch) CheckSeeds(nodes int64) error {
 	return nil
 }
 
-// CheckSeedsOf does so for the count seeds from first on, which are of a node type.
+// CheckSeedsOf checks, like CheckSeeds, the count seeds from first on, which belong to a node type.
 func (b *Batch) CheckSeedsOf(name string, first, count, nodes int64) error {
 	for i := range count {
 		if v := b.Seeds.At(first + i); uint64(v) >= uint64(nodes) {
@@ -52,13 +51,13 @@ func (b *Batch) CheckSeedsOf(name string, first, count, nodes int64) error {
 	return nil
 }
 
-// Request is a batch of neighbours.
+// Request is a request for a batch of neighbors.
 type Request struct {
 	Hops
 	Batch
 }
 
-// What a request can end with, whichever engine it was made to.
+// Errors that can end a request on any engine.
 var (
 	ErrCancelled = errors.New("cancelled")
 	ErrIndex     = errors.New("index error")
@@ -68,16 +67,16 @@ var (
 	ErrLarge     = errors.New("larger than its bound") // of those who set one
 )
 
-// KeyBits is how many bits a pair of tree and vertex may take: what the CPU engine's
-// table has beside its tags.
+// KeyBits is the maximal number of bits of a pair of tree and node: the bits that the CPU engine's
+// table has in addition to its tags.
 const KeyBits = 48
 
-// TreeShift is by how many bits a tree stands above the vertices of a graph in the key
-// of a pair. An error says that a disjoint batch of so many seeds has no such keys.
+// TreeShift returns the number of bits below the tree in the key of a pair, which hold the node. It
+// returns an error if a disjoint batch of seeds seeds has no such keys.
 func TreeShift(nodes, seeds int64) (int, error) {
 	shift := bits.Len64(uint64(max(nodes-1, 0)))
 	if shift+bits.Len64(uint64(max(seeds-1, 0))) > KeyBits {
-		return shift, fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d vertices, got %d",
+		return shift, fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d nodes, got %d",
 			ErrValue, KeyBits-shift, nodes, seeds)
 	}
 	return shift, nil

@@ -1,22 +1,22 @@
 package request
 
-// Rule says which edges a row gives at a hop: how many, and whether it draws them.
-// Its degree are the edges that are not excluded. CUDA twin: gives_all in
+// Rule says which edges a row contributes at a hop: how many, and whether it draws them. The degree
+// of a row is the number of its edges that are not excluded. CUDA twin: gives_all in
 // kernels/common/choose.cuh.
 type Rule struct {
 	Fanout  int64 // -1: all
 	Replace bool
 }
 
-// Rule is that of a hop, of which 0 is next to the seeds.
+// Rule returns the rule of a hop; hop 0 is next to the seeds.
 func (h *Hops) Rule(hop int) Rule { return Rule{h.Fanouts[len(h.Fanouts)-1-hop], h.Replace} }
 
-// Whole says that a row gives all its edges, in CSC order, without a draw.
+// Whole reports whether a row contributes all its edges, in CSC order, without a draw.
 func (r Rule) Whole(degree int64) bool {
 	return r.Fanout < 0 || degree == 0 || !r.Replace && degree <= r.Fanout
 }
 
-// Take is how many edges a row gives.
+// Take returns the number of edges that a row contributes.
 func (r Rule) Take(degree int64) int64 {
 	if r.Whole(degree) {
 		return degree
@@ -24,9 +24,9 @@ func (r Rule) Take(degree int64) int64 {
 	return r.Fanout
 }
 
-// Factor is by what a row's sampled edges, drawn uniformly, are to be multiplied so that
-// sums over them are those over all its edges in the mean: one over the chance of each to
-// be drawn, or with replacement over how often it is.
+// Factor returns the factor of a row's uniformly sampled edges for which sums over them are
+// unbiased estimates of sums over all its edges: one over the chance of each to be drawn, or with
+// replacement over the expected number of its draws.
 func (r Rule) Factor(degree int64) float32 {
 	if r.Whole(degree) {
 		return 1
@@ -34,7 +34,7 @@ func (r Rule) Factor(degree int64) float32 {
 	return float32(float64(degree) / float64(r.Fanout))
 }
 
-// Mean is about how many edges each row gives where that is their mean degree.
+// Mean returns the approximate number of edges per row for a mean degree.
 func (r Rule) Mean(degree float64) float64 {
 	switch fanout := float64(r.Fanout); {
 	case r.Fanout < 0 || degree == 0:
@@ -46,12 +46,13 @@ func (r Rule) Mean(degree float64) float64 {
 	}
 }
 
-// Most is the most edges that a row gives, whatever its degree; false: nothing bounds them.
+// Most returns the maximal number of edges of a row of any degree; bounded is false if there is
+// none.
 func (r Rule) Most() (edges int64, bounded bool) { return r.Fanout, r.Fanout >= 0 }
 
-// Expect guesses about how large a batch of so many seeds is if rows have that mean
-// degree and no two vertices meet, the whole graph at each hop at most. It tells the
-// rows and the edges of each hop, from the seeds on, and returns the vertices of all.
+// Expect estimates the size of a batch of seeds seeds, if rows have the mean degree and all sampled
+// nodes differ, with the whole graph at each hop at most. It passes the rows and the edges of each
+// hop, from the seeds on, to hop, and returns the number of nodes of all hops.
 func (h *Hops) Expect(seeds, nodes int64, degree float64, hop func(rows, edges float64)) (vertices float64) {
 	vertices = float64(seeds)
 	for i := range h.Fanouts {

@@ -66,7 +66,7 @@ const (
 	WordRowBounds   = 49 // an int64 for each node
 )
 
-// What a request has as its size: each contains the words of the sizes before it.
+// Sizes of requests: each contains the words of the sizes before it.
 const (
 	SizePlain     = 16
 	SizeDevice    = 24
@@ -75,7 +75,7 @@ const (
 	SizeRows      = 56
 )
 
-// What a request is for.
+// Kinds of requests.
 const (
 	KindSample = 0 // a batch
 	KindRows   = 1 // rows of a partition
@@ -83,9 +83,9 @@ const (
 
 // Flags of a request.
 const (
-	FlagPrompt     = 1  // the caller waits: a small batch is made on its thread, and a device is waited for
+	FlagPrompt     = 1  // the caller waits: a small batch is sampled on its thread, and a device batch is awaited
 	FlagEdgeLists  = 2  // the memory is the batch's edge lists
-	FlagOwnStream  = 4  // the batch runs in a stream of the engine's, beside Stream
+	FlagOwnStream  = 4  // the batch runs in a stream of the engine, concurrently with Stream
 	FlagOnDevice   = 8  // the seeds are on the graph's device, and stay until the job has ended
 	FlagKnown      = 16 // that they are is certain, so the driver is not asked
 	FlagFloatTimes = 32 // the times of seeds are float64; Sorted says so of a whole graph

@@ -1,12 +1,11 @@
 package rng
 
-// Chooser draws the positions of a row's sampled edges within [0, degree). It
-// owns the scratch that large fanouts need; its zero value is ready, and one
-// goroutine at a time may use it.
+// Chooser draws the positions of a row's sampled edges within [0, degree). It owns the working
+// memory that large fanouts need; its zero value is ready, and one goroutine at a time may use it.
 type Chooser struct {
 	table   []slot
 	stamp   uint32
-	refused []int32  // weighted draws to be made again
+	refused []int32  // weighted draws to repeat
 	out     []part   // and what they may not take
 	used    int64    // spare draws that the row has used
 	chosen  []uint64 // weights of a row's choices

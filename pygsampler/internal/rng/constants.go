@@ -25,36 +25,36 @@ const (
 // the sums.
 const spare = 2
 
-// gaps is from which draw on, in units of the fanout, those of the gaps between arrivals
-// are: beyond all that choices are made by.
+// gaps is the first draw, in units of the fanout, of the gaps between arrivals: after all draws
+// that choices use.
 const gaps = 2 + spare
 
 // short is up to how many edges a row makes none of them: most would be refused.
 const short = 32
 
-// Purpose separates uses of the random numbers that share seed, epoch and batch.
+// Purpose separates uses of the random numbers with the same seed, epoch and batch.
 type Purpose uint8
 
 const (
-	// Neighbors is the choice of in-neighbours of a row.
+	// Neighbors is the choice of in-neighbors of a row.
 	Neighbors Purpose = 0
 	// Shuffling is the order of the seeds in an epoch.
 	Shuffling Purpose = 1
-	// Walking is the choice of a walk's edges. What the vertex is to a row is the walk to it.
+	// Walking is the choice of a walk's edges. The number of the walk replaces the node of a row.
 	Walking Purpose = 2
-	// Candidates is what a vertex draws for itself, whichever row asks: of a program.
+	// Candidates is the number that a node of a program draws, the same for all rows that read it.
 	Candidates Purpose = 3
-	// Negatives is what stands beside a walk: negative samples, and the windows of its vertices.
-	// What the vertex is to a row is the walk to it, and to a draw of a program its number.
+	// Negatives is the data of walks other than their steps: negative samples, and the windows of
+	// their nodes. The number of the walk replaces the node of a row, and for a draw of a program
+	// its number.
 	Negatives Purpose = 4
-	// Edges is what an edge draws for itself, by its original id: of a program.
+	// Edges is the number that an edge of a program draws, by its original id.
 	Edges Purpose = 5
-	// Reservoirs is the choice of in-neighbours of a row that reads them through.
+	// Reservoirs is the choice of in-neighbors in a row that is scanned.
 	Reservoirs Purpose = 6
 )
 
-// Where a hop and a purpose stand in word 1 of the counter, above the vertex's bits
-// from 32 on.
+// Positions of hop and purpose in word 1 of the counter, above the node's bits from 32 on.
 const (
 	hopShift     = 16
 	purposeShift = 24

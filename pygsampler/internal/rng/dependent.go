@@ -2,14 +2,17 @@ package rng
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/real"
 
-// Dependent is the uniform numbers of a batch whose neighbours have nearly the same ones (LABOR's batch_dependency).
+// Dependent returns uniform numbers that are nearly the same in consecutive batches (LABOR's
+// batch_dependency).
 //
-// Batches come in periods of k. The first of a period has the numbers of a stream, that of the period's number, and the
-// others lie on the way to those of the next: batch j has Phi(cos(a) Phi^-1(u) + sin(a) Phi^-1(v)), a being j / k of a right
-// angle, u and v the numbers of the two streams and Phi the normal distribution. So each is uniform,
-// and those of two periods are independent that do not follow each other. The zero value is of no batch.
+// Batches come in periods of k. The first batch of a period has the numbers of a stream, indexed by
+// the period, and the others interpolate to the numbers of the next period: batch j has Phi(cos(a)
+// Phi^-1(u) + sin(a) Phi^-1(v)), with a being j / k of a right angle, u and v the numbers of the
+// two streams and Phi the normal distribution. So each is uniform, and the numbers of two periods
+// are independent unless one follows the other. The zero value belongs to no batch.
 //
-// Source: M. F. Balin, D. LaSalle, U. V. Catalyurek, "Cooperative Minibatching in Graph Neural Networks", 2023.
+// Source: M. F. Balin, D. LaSalle, U. V. Catalyurek, "Cooperative Minibatching in Graph Neural
+// Networks", 2023.
 //
 // CUDA twin: kernels/common/dependent_rng.cuh.
 type Dependent struct {
@@ -19,7 +22,7 @@ type Dependent struct {
 	between  bool
 }
 
-// NewGradual is the numbers of a batch, in periods of so many; 0 is 1.
+// NewGradual returns the numbers of a batch, in periods of batches batches; 0 stands for 1.
 func NewGradual(seed uint64, epoch uint32, batch, batches uint64, hop uint8, purpose Purpose) Dependent {
 	batches = max(batches, 1)
 	period, j := batch/batches, batch%batches
@@ -32,10 +35,10 @@ func NewGradual(seed uint64, epoch uint32, batch, batches uint64, hop uint8, pur
 	return g
 }
 
-// Next is the other stream; ok is false where the numbers are those of the first alone.
+// Next returns the second stream; ok is false if only the first stream is used.
 func (g *Dependent) Next() (next Stream, ok bool) { return g.next, g.between }
 
-// Between is the number of the batch where the streams have u and v.
+// Between returns the number of the batch for the numbers u and v of the streams.
 func (g *Dependent) Between(u, v float64) float64 {
 	return real.NormalBelow(float64(g.cos*real.NormalQuantile(u)) + float64(g.sin*real.NormalQuantile(v)))
 }

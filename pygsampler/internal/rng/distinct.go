@@ -10,17 +10,20 @@ import "unsafe"
 // DistinctMost is the largest fanout of DistinctRows.
 const DistinctMost = C.PGS_MOST
 
-// DistinctRows writes the CSC positions that rows give, those of each behind those of the one before: all of a row that
-// has at most fanout edges, else those of Distinct, by the next of the states. Row i has degrees[i] positions from
-// starts[i] on. to is as long as all of them; 0 < fanout <= DistinctMost.
+// DistinctRows writes the CSC positions that rows contribute, one row after another: all positions
+// of a row that has at most fanout edges, else those of Distinct, by the next of the states. Row i
+// has degrees[i] positions from starts[i] on. to has exactly the length of all of them; 0 < fanout
+// <= DistinctMost.
 //
-// A row that draws 10 of its edges takes 22 ns by itself, and here 12 where the processor has vectors of 512 bits; one that
-// draws none saves most: batches of a graph like ogbn-mag take 0.7 of the time that they took a row at a time.
+// A row that draws 10 of its edges takes 22 ns by itself, and 12 here if the processor has vectors
+// of 512 bits; a row without draws saves most: batches of a graph like ogbn-mag take 0.7 of the
+// time that they took a row at a time.
 func DistinctRows(to, starts, degrees []int64, states []uint64, fanout int64) {
 	distinctRows(to, starts, degrees, states, fanout, widest)
 }
 
-// WholeRows is DistinctRows that leaves the rows which draw to others: these have any positions, as many as the fanout.
+// WholeRows is DistinctRows without draws: rows that would draw get arbitrary positions, as many as
+// the fanout, which the caller replaces.
 func WholeRows(to, starts, degrees []int64, fanout int64) {
 	distinctRows(to, starts, degrees, nil, fanout, widest)
 }

@@ -2,18 +2,18 @@ package rng
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/real"
 
-// Exponential is the exponential variate, of mean 1, that a draw gives: -log(u), where u is
-// the middle of one of 2^52 parts of (0, 1), so that it is neither 0 nor infinite.
+// Exponential returns the exponential variate, of mean 1, of a draw: -log(u), where u is the middle
+// of one of 2^52 parts of (0, 1), so that it is neither 0 nor infinite.
 func Exponential(x uint64) float64 {
 	return -real.Log(Uniform(x))
 }
 
-// Uniform is the middle of one of 2^52 parts of (0, 1) that a draw gives.
+// Uniform returns the middle of one of 2^52 parts of (0, 1) for a draw.
 func Uniform(x uint64) float64 { return float64(x>>12<<1|1) * 0x1p-53 }
 
-// Chosen is the first step of Factors, for callers who take it for many rows before the
-// next, so that their reads overlap: the weights of the edges at positions that count from
-// start on, and that of all which are not excluded.
+// Chosen is the first step of Factors, for callers who run it for many rows before the next step,
+// so that their reads overlap: it finds the weights of the edges at positions that count from start
+// on, and the total weight of all edges that are not excluded.
 func (w Weights) Chosen(chosen []uint64, pos []int64, start int64, excluded []int64) (total uint64) {
 	for j, p := range pos {
 		chosen[j] = w.of(p - start)
@@ -25,21 +25,21 @@ func (w Weights) Chosen(chosen []uint64, pos []int64, start int64, excluded []in
 	return total
 }
 
-// Factors are the Horvitz-Thompson factors of what Weighted, or Part, has chosen, with the same
-// arguments and all of a row's choices (with replace: any of them): by these y of the
-// chosen edges is to be multiplied so that its sum is, in the mean, that of y over all
-// edges that are not excluded. chosen and total are what Chosen has found.
+// Factors computes the Horvitz-Thompson factors of the choices of Weighted, or Part, with the same
+// arguments and all of a row's choices (with replace: any of them): a sum of y over the chosen
+// edges, times these factors, is an unbiased estimate of the sum of y over all edges that are not
+// excluded. chosen and total are the results of Chosen.
 //
-// With replace that is W / (fanout w). Without, the order in which edges are drawn is that
-// in which they arrive if edge i comes after a time that is exponential with the rate w of
-// i. Given the others' times, i is among the first K where it comes before the K-th of the
-// others. If it is, that one is the next arrival of all, at tau, so one over the chance of
-// that is 1 / (1 - exp(-w tau)) (rank conditioning). Given the order, the gaps between
-// arrivals are exponential too, with the rates of what is left, and independent of it and
-// of each other: so tau takes no more than fanout + 1 further draws.
+// With replace the factor is W / (fanout w). Without, the order in which edges are drawn is the
+// order in which they arrive if edge i arrives after a time that is exponential with the rate w of
+// i. Conditioned on the times of the others, i is among the first K if it arrives before the K-th
+// of the others. In that case, that one is the next arrival of all, at tau, so one over the chance
+// of that is 1 / (1 - exp(-w tau)) (rank conditioning). Conditioned on the order, the gaps between
+// arrivals are exponential too, with the rates of the remaining edges, and independent of it and of
+// each other: so tau needs at most fanout + 1 further draws.
 //
-// Which choices are first draws is found by making these again, so that the rows of those
-// who ask for no factors need not remember it.
+// The choices that are first draws are found by repeating these, so that rows without factors need
+// not remember them.
 func (w Weights) Factors(to []float32, chosen []uint64, total uint64, pos []int64, start int64, state uint64, replace bool, fanout int64) {
 	if replace {
 		for j, weight := range chosen {
@@ -53,7 +53,7 @@ func (w Weights) Factors(to []float32, chosen []uint64, total uint64, pos []int6
 	}
 }
 
-// Factors are both steps for one row, whose positions count from 0 on.
+// Factors runs both steps for one row, whose positions count from 0 on.
 func (c *Chooser) Factors(to []float32, pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout int64) {
 	if cap(c.chosen) < len(pos) {
 		c.chosen = make([]uint64, 2*len(pos))
@@ -68,10 +68,10 @@ func (w Weights) first(state uint64, j int, p int64) bool {
 	return w.Alias == nil || w.At(Draw(state, j)) == p
 }
 
-// next is when the first edge arrives that was not chosen. First draws that were accepted
-// came first, in order, then what took the places of the refused ones, in order. A choice
-// is such a draw where it is equal to it: the place of a refused one has another. Those of a
-// part were drawn one after another, none of them refused.
+// next returns the time of the first arrival of an edge that was not chosen. First draws that were
+// accepted came first, in order, then the replacements of the refused ones, in order. A choice is
+// such a draw if it is equal to it: the replacement of a refused draw differs from it. The choices
+// of a part were drawn one after another, none of them refused.
 func (w Weights) next(chosen []uint64, pos []int64, start int64, state, total uint64, fanout int64) (tau float64) {
 	later := uint64(0) // the weights of those before the next refused draw's place
 	for j, p := range pos {

@@ -7,14 +7,15 @@ import "C"
 
 import "unsafe"
 
-// PendingRow is a row of at most Short edges after TossOnce, nothing of which is excluded. It has Fanout positions from At on,
-// and Edges sums from Start on; Refused has a bit for each of the positions that repeats an earlier one.
+// PendingRow is a row of at most Short edges after TossOnce, without exclusions. It has Fanout
+// positions from At on, and Edges sums from Start on; Refused has a bit for each of the positions
+// that repeats an earlier one.
 type PendingRow struct {
 	At, Fanout, Start, Edges int64
 	State, Refused           uint64
 }
 
-// DrawLeft is Again of many short rows.
+// DrawLeft is Again for many short rows.
 func DrawLeft(positions []int64, sums []uint64, rows []PendingRow) {
 	drawLeft(positions, sums, rows, widest)
 }

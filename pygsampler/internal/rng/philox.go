@@ -1,10 +1,9 @@
 // Package rng holds the counter-based random numbers of the sampler.
 //
-// A sample is a pure function of (seed, epoch, batch, hop, vertex): each row (a
-// vertex at a hop of a batch) gets one 64-bit state from one Philox4x32-10 call,
-// and draw j of the row is SplitMix64's finaliser of that state advanced j+1
-// times. Nothing here keeps a position in a stream, so threads, workers and
-// backends cannot disagree.
+// A sample is a pure function of (seed, epoch, batch, hop, node): each row (a node at a hop of a
+// batch) gets one 64-bit state from one Philox4x32-10 call, and draw j of the row is SplitMix64's
+// finalizer of that state advanced j+1 times. No state advances between calls, so threads, workers
+// and backends cannot disagree.
 package rng
 
 // Philox4x32 is the ten-round block function: 128 bits of counter and 64 bits
@@ -31,7 +30,7 @@ type Stream struct {
 }
 
 // NewStream packs the fields into Philox's key and counter: key = seed; counter
-// word 1 = vertex bits 32..47 | hop << 16 | purpose << 24, word 2 = batch low 32
+// word 1 = node bits 32..47 | hop << 16 | purpose << 24, word 2 = batch low 32
 // bits, word 3 = batch bits 32..39 | epoch << 8.
 func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpose) Stream {
 	return Stream{
@@ -42,13 +41,13 @@ func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpo
 	}
 }
 
-// Words are what all hops of a batch share: the key, and counter words 2 and 3. A
-// kernel makes each hop's stream of them.
+// Words returns the common words of all hops of a batch: the key, and counter words 2 and 3. A
+// kernel derives each hop's stream from them.
 func (s Stream) Words() [4]uint32 { return [4]uint32{s.k0, s.k1, s.c2, s.c3} }
 
-// State is the 64-bit state of vertex v's row: the first two words of the block.
-// It is Philox4x32 written out, since a row pays for it once and the compiler does
-// not unroll the loop.
+// State returns the 64-bit state of node v's row: the first two words of the block. It is
+// Philox4x32 unrolled by hand, since every row calls it once and the compiler does not unroll the
+// loop.
 func (s Stream) State(v uint64) uint64 {
 	c0, c1, c2, c3 := v&0xFFFFFFFF, uint64(s.c1)|v>>32&0xFFFF, uint64(s.c2), uint64(s.c3)
 	k0, k1 := uint64(s.k0), uint64(s.k1)

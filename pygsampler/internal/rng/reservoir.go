@@ -1,7 +1,7 @@
 package rng
 
 // Reservoir fills pos with len(pos) distinct positions of [0, degree) by Vitter's Algorithm R: the first
-// ones in order, then position i in the place of a draw of [0, i], draw i of the row, where that is below
+// ones in order, then position i instead of a draw of [0, i], draw i of the row, where that is below
 // len(pos). It needs degree > len(pos); its cost is O(degree). CUDA twin: fill in kernels/research/reservoir.cu.
 func Reservoir(pos []int64, state uint64, degree int64) {
 	for j := range pos {

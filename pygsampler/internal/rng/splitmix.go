@@ -6,27 +6,27 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
-// Mix is SplitMix64's finaliser, a bijection of 64-bit words.
+// Mix returns SplitMix64's finalizer of z, a bijection of 64-bit words.
 func Mix(z uint64) uint64 {
 	z = (z ^ z>>30) * mixFirst
 	z = (z ^ z>>27) * mixSecond
 	return z ^ z>>31
 }
 
-// Draw is draw j (from 0) of a row with the given state.
+// Draw returns draw j (from 0) of a row with a state.
 func Draw(state uint64, j int) uint64 {
 	return Mix(state + uint64(j+1)*golden)
 }
 
-// Advance is the state whose draw 0 is draw n of the given state.
+// Advance returns the state whose draw 0 is draw n of a state.
 func Advance(state uint64, n int) uint64 { return state + uint64(n)*golden }
 
-// Part is the state of a row in tree t of a disjoint batch, of the state that the
-// row has where all trees are one.
+// Part returns the state of a row in tree t of a disjoint batch, from the state of the row when all
+// trees are one.
 func Part(state, t uint64) uint64 { return Mix(state ^ (t+1)*golden) }
 
-// OfType is the state of a row for edges of a type, whose hash h is, of the state that the
-// row has in a homogeneous graph.
+// OfType returns the state of a row for edges of a type, whose hash is h, from the state of the row
+// in a homogeneous graph.
 func OfType(state, h uint64) uint64 { return Mix(state ^ h) }
 
 // Below reduces a draw to [0, n) by the high half of a 64-bit multiplication.
@@ -39,10 +39,9 @@ func Below(x, n uint64) uint64 {
 // ahead is how many elements a shuffle asks the memory for at a time.
 const ahead = 256
 
-// Shuffle permutes a by Fisher and Yates from the back; the permutation depends
-// on seed, epoch and len(a) alone. Draws do not depend on what they permute, so that
-// the elements of several are asked for at once: an array that no cache has room for
-// takes a wait for memory an element else.
+// Shuffle permutes a by Fisher and Yates from the back; the permutation depends on seed, epoch and
+// len(a) only. Draws do not depend on the elements, so that several elements are prefetched at
+// once: otherwise an array that exceeds the caches waits for memory at each element.
 func Shuffle[T prefetch.Element](a []T, seed uint64, epoch uint32) {
 	state := NewStream(seed, epoch, 0, 0, Shuffling).State(0)
 	var places [ahead]uint64

@@ -13,11 +13,11 @@ import "unsafe"
 // widest is the bits of the widest vectors that there is code for; those that the processor has not are not used.
 const widest = 512
 
-// States puts the state of each vertex's row in the vertex's place: State of many. A vertex takes
-// 6.4 ns by itself, 2.3 where the processor has vectors of 256 bits, and 0.9 with 512.
+// States replaces each node by the state of its row, like State for many nodes. A node takes 6.4 ns
+// by itself, 2.3 if the processor has vectors of 256 bits, and 0.9 with 512.
 func (s Stream) States(vertices []uint64) { s.states(vertices, widest) }
 
-// Uniforms puts the bits of Uniform(Draw(state, 0)) of each vertex's row in the vertex's place.
+// Uniforms replaces each node by the bits of Uniform(Draw(state, 0)) of its row.
 func (s Stream) Uniforms(vertices []uint64) { s.uniforms(vertices, widest) }
 
 func (s Stream) states(vertices []uint64, widest int) {

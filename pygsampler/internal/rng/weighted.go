@@ -7,17 +7,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
-// Weights is what a row of positive weights is drawn by. Both lists have an element
-// for each edge; internal/graph/weights makes them.
+// Weights holds the tables that a row of positive weights is drawn by. Both lists have an element
+// for each edge; internal/graph/weights builds them.
 type Weights struct {
-	// Alias is Vose's table: a position in the high half, which takes the place of the
-	// slot's own where a coin of 32 bits is not below the low half. M. Vose, "A linear
-	// algorithm for generating random numbers with a given distribution", IEEE
-	// Transactions on Software Engineering 17 (9), 1991.
+	// Alias is Vose's table: a position in the high half, which replaces the slot's own if a coin
+	// of 32 bits is not below the low half. M. Vose, "A linear algorithm for generating random
+	// numbers with a given distribution", IEEE Transactions on Software Engineering 17 (9), 1991.
 	Alias []uint64
-	// Sums are those of the integer weights up to and with each edge.
+	// Sums are the cumulative integer weights up to and including each edge.
 	Sums []uint64
-	// Of a part of a row, which has no table: what the sums have before its first edge.
+	// Before is the cumulative sum before the first edge of a part of a row, which has no table.
 	Before uint64
 }
 
@@ -32,7 +31,7 @@ func (w Weights) below(p int64) uint64 {
 // of is the weight at position p.
 func (w Weights) of(p int64) uint64 { return w.Sums[p] - w.below(p) }
 
-// At is the position of a draw by the alias table: one product gives slot and coin.
+// At returns the position of a draw by the alias table: one product yields slot and coin.
 func (w Weights) At(x uint64) int64 {
 	slot, rest := bits.Mul64(x, uint64(len(w.Alias)))
 	return toss(w.Alias[slot], slot, rest>>32)
@@ -45,9 +44,9 @@ func toss(entry, slot, coin uint64) int64 {
 	return int64(entry>>32 ^ (entry>>32^slot)&own)
 }
 
-// Slots is the first step of Weighted, for callers who take it for many rows before the
-// next, so that the second has many reads under way: slots and coins of the draws of a
-// row of so many edges.
+// Slots is the first step of Weighted, for callers who run it for many rows before the next step,
+// so that the second has many reads in flight: it computes slots and coins of the draws of a row of
+// degree edges.
 func Slots(pos []int64, coins []uint32, state uint64, degree int64) {
 	for j := range pos {
 		state += golden
@@ -56,7 +55,7 @@ func Slots(pos []int64, coins []uint32, state uint64, degree int64) {
 	}
 }
 
-// Toss is the second step: the positions that the slots and coins choose.
+// Toss is the second step: it computes the positions that the slots and coins choose.
 func (w Weights) Toss(pos []int64, coins []uint32) {
 	for j, slot := range pos {
 		pos[j] = toss(w.Alias[slot], uint64(slot), uint64(coins[j]))
@@ -106,8 +105,8 @@ func repeated(pos []int64, of uint32) (refused uint32) {
 	return refused
 }
 
-// FetchSpare asks for what Again reads first in a row of more than Short edges, of whose
-// draws so many are refused: a few spare draws beyond them, since some are refused too.
+// FetchSpare prefetches the first reads of Again in a row of more than Short edges, refused of
+// whose draws are refused: a few more spare draws than that, since some are refused, too.
 func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 	var at [8]int64
 	n := min(refused+refused/2+1, len(at), int(spare*fanout))
@@ -117,8 +116,8 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 	prefetch.At(w.Alias, at[:n])
 }
 
-// Again is the last step after TossOnce: the refused draws of a row of a fanout of
-// len(pos), nothing of which is excluded, are made again.
+// Again is the last step after TossOnce: it repeats the refused draws of a row with a fanout of
+// len(pos) and without exclusions.
 func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
 	fanout := int64(len(pos))
 	if len(w.Sums) <= short {
@@ -146,17 +145,16 @@ const (
 	Short   = short
 )
 
-// Weighted fills pos with positions of a row, drawn one after another by weight, each
-// once unless replace says so, and none of those that excluded lists in order. There
-// are more than len(pos) others (with replace: any). Of the fanout positions that the
-// row gives these are the ones from first on, and state is advanced to there.
+// Weighted fills pos with positions of a row, drawn one after another by weight, each once unless
+// replace is set, and none of the excluded ones, which are sorted. There are more than len(pos)
+// others (with replace: any number). pos holds the positions from first on of the fanout positions
+// that the row contributes, and state is advanced to there.
 //
-// Draw j is position j by the alias table. Where that is excluded, or was drawn before,
-// it is refused. The next spare * fanout draws take the places of the refused ones, in
-// order, as far as they are neither; and what is open then is drawn by the sums over
-// what is left. That is successive sampling exactly, since a draw that is thrown away
-// tells nothing of those that are left, and it is bounded whatever the weights are. A
-// short row makes no such spare draws.
+// Draw j is position j by the alias table. A draw that is excluded, or was drawn before, is
+// refused. The next spare * fanout draws replace the refused ones, in order, unless they are
+// refused, too; the rest is drawn by the sums over the remaining edges. This is successive sampling
+// exactly, since a rejected draw carries no information about the remaining edges, and it is
+// bounded for any weights. A short row makes no such spare draws.
 func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	for j := range pos {
 		pos[j] = w.At(Draw(state, j))
@@ -164,7 +162,7 @@ func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int6
 	c.Settle(pos, w, state, excluded, replace, fanout, first)
 }
 
-// Settle is the last step of Weighted: draws that are refused are made again.
+// Settle is the last step of Weighted: it repeats refused draws.
 func (c *Chooser) Settle(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	if replace && len(excluded) == 0 {
 		return
@@ -296,9 +294,8 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 
 // at is the position at which the sums of what is not left out reach x.
 func (c *Chooser) at(x uint64, sums []uint64) int64 {
-	// The least y that has x beside all that is left out up to there.
-	// Each look but the last finds one more; sums that do not ascend, of a damaged file,
-	// would have it look for ever.
+	// The least y that has x in addition to all that is left out up to there. Each iteration but
+	// the last finds one more; sums that do not ascend, of a damaged file, would loop for ever.
 	y, before := x, x+1
 	for looks := 0; y != before && looks <= len(c.out); looks++ {
 		before, y = y, x
@@ -319,11 +316,12 @@ func (c *Chooser) at(x uint64, sums []uint64) int64 {
 	return lo
 }
 
-// Part fills pos with positions of a part of a row, whose sums these are: of what lies before the part they have
-// so much. There is no alias table for a part, so that each draw looks in the sums: successive sampling by Draw j
-// of the state for choice j. excluded are positions of the part that are not chosen, ascending.
+// Part fills pos with positions of a part of a row, whose sums these are; before is the sum before
+// the part. There is no alias table for a part, so that each draw searches the sums: successive
+// sampling by Draw j of the state for choice j. excluded are positions of the part that are not
+// chosen, in ascending order.
 func (c *Chooser) Part(pos []int64, sums []uint64, before, state uint64, excluded []int64, replace bool) {
-	// What lies before is left out, from the first position of the sums on.
+	// The sum before the part is left out, from the first position of the sums on.
 	c.out = append(c.out[:0], part{0, before})
 	total := sums[len(sums)-1] - before
 	leave := func(p int64) {

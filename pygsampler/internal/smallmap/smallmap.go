@@ -3,17 +3,17 @@ package smallmap
 
 import "math/bits"
 
-// Table has the numbers of vertices, from 0 on in the order in which they are met. The zero
-// value has none. One goroutine may use it at a time.
+// Table holds the numbers of nodes, from 0 on in the order of their first occurrence. The zero
+// value is empty. One goroutine may use it at a time.
 type Table struct {
 	Vertices []int64 // by their numbers; not to be changed
 
-	slots  []int32 // a number and one, by the vertex; 0: none. At least half are 0.
+	slots  []int32 // a number and one, by the node; 0: none. At least half are 0.
 	places []int32 // the slot of each number, to clear it
 	shift  int
 }
 
-// Clear forgets all of them.
+// Clear forgets all nodes.
 func (t *Table) Clear() {
 	for _, place := range t.places {
 		t.slots[place] = 0
@@ -21,7 +21,7 @@ func (t *Table) Clear() {
 	t.Vertices, t.places = t.Vertices[:0], t.places[:0]
 }
 
-// Of is a vertex's number, and whether it is a new one.
+// Of returns the number of a node, and whether it is new.
 func (t *Table) Of(v int64) (number int32, fresh bool) {
 	if 2*(len(t.Vertices)+1) > len(t.slots) {
 		t.grow()
@@ -35,7 +35,7 @@ func (t *Table) Of(v int64) (number int32, fresh bool) {
 	return int32(len(t.Vertices) - 1), true
 }
 
-// Find is a vertex's number, -1 where it has none.
+// Find returns the number of a node, -1 if it has none.
 func (t *Table) Find(v int64) int32 {
 	if len(t.Vertices) == 0 {
 		return -1
@@ -43,7 +43,7 @@ func (t *Table) Find(v int64) int32 {
 	return t.slots[t.place(v)] - 1
 }
 
-// place is the slot of a vertex, or where it is to be.
+// place is the slot of a node, or where it is to be.
 func (t *Table) place(v int64) int {
 	place := int(uint64(v) * 0x9E3779B97F4A7C15 >> t.shift)
 	for t.slots[place] > 0 && t.Vertices[t.slots[place]-1] != v {

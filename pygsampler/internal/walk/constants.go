@@ -3,8 +3,8 @@ package walk
 // The constants here are the kernels', too: `go generate ./pygsampler/internal/constants`
 // writes them down there. This file imports nothing.
 
-// Which of a step's own draws are for what. Try k of node2vec has so many from firstTry +
-// tryDraws * k on: the proposal, the coin that accepts it, and the coin of the area.
+// The purposes of a step's draws. Try k of node2vec has tryDraws draws from firstTry + tryDraws * k
+// on: the proposal, the coin that accepts it, and the coin of the area.
 const (
 	stopDraw    = 0
 	restartDraw = 1
@@ -18,9 +18,9 @@ const (
 // mostPath is how many kinds of edges a metapath has at most.
 const mostPath = 64
 
-// mostVisits is how many vertices the walks of a seed visit at most where the top ones are
+// mostVisits is how many nodes the walks of a seed visit at most where the top ones are
 // asked for: a block sorts them in shared memory. visitShift is where a visit's place among them
-// stands below its vertex.
+// stands below its node.
 const (
 	mostVisits = 2048
 	visitShift = 16

@@ -15,15 +15,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Request says which walks to make, on the rows of a graph. It is read-only meanwhile.
+// Request says which walks to sample, on the rows of a graph. It is read-only meanwhile.
 type Request struct {
 	Rule
 	request.Batch
 	Relation *csc.Relation
-	// Pack has uniform steps read packed edges, which the first call makes and the graph keeps. It
-	// changes no walk.
+	// Pack makes uniform steps read packed edges, which the first call builds and the graph caches.
+	// It changes no walk.
 	Pack bool
-	// Lean has walks of node2vec do without a table of the pairs that edges join. It changes no walk either.
+	// Lean makes walks of node2vec avoid the table of the pairs that edges join. It changes no walk
+	// either.
 	Lean bool
 }
 
@@ -31,12 +32,12 @@ type Request struct {
 // of one waits for memory twice, so a core keeps as many reads going as its caches hold.
 const unitWalks = 256
 
-// Sample makes the walks and hands their memory, with one reference, to the caller. It returns
+// Sample samples the walks and returns their memory, with one reference. It returns
 // request.ErrCancelled soon after stop is set.
 func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the graph's arrays changed while walks were made, or a fault of pygsampler: %v", p)
+			err = fmt.Errorf("the graph's arrays changed while walks were sampled, or a fault of pygsampler: %v", p)
 		}
 	}()
 	g := r.Relation
@@ -157,7 +158,7 @@ func (e *engine[P, I]) edgesAt(words *[batch.WalkWords]int64, m memory.Memory) {
 	}
 }
 
-// mostVisited finds the vertices that the walks of each seed have visited most, where they were asked for.
+// mostVisited finds the nodes that the walks of each seed have visited most, where they were asked for.
 func (e *engine[P, I]) mostVisited(words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	if e.Top == 0 {
 		return
@@ -205,17 +206,16 @@ type unit[P, I csc.Index] struct {
 	last  [unitWalks]I // where the walk came from by an edge; -1: it did not
 
 	lists         [7][unitWalks]int32
-	alive, moving []int32 // those that stand at a vertex, and of them those that take an edge now
+	alive, moving []int32 // those that stand at a node, and of them those that take an edge now
 	step          [unitWalks]int64
 	draws         [unitWalks]uint64
 	start, degree [unitWalks]int64 // of the row
 	pos           [unitWalks]int64 // of the edge to take
 	scratch, rows [unitWalks]int64
 
-	// Of node2vec: those without an edge so far, after how many tries and by which draws of the step, those
-	// that ask whether two vertices are adjacent,
-	// what is proposed to them, the coin of that, what the area of the edges back is and may be at most,
-	// the places of these, and where to look.
+	// State of node2vec: walks without an edge so far, the number of tries and the draws of the
+	// step; walks that test whether two nodes are adjacent, the proposal, its coin, the size and
+	// the bound of the area of the edges back, the positions of these, and where to look.
 	open, asking     []int32
 	tried            [unitWalks]int
 	begun            [unitWalks]uint64
@@ -226,7 +226,7 @@ type unit[P, I csc.Index] struct {
 	lo, hi, edge     [unitWalks]int64
 }
 
-// walk makes n walks from the given one on.
+// walk samples n walks from the number first on.
 func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
 	u.engine, u.first = e, first
 	u.alive, u.moving, u.open, u.asking = u.lists[0][:0], u.lists[1][:0], u.lists[2][:0], u.lists[3][:0]
@@ -362,7 +362,7 @@ func (e *engine[P, I]) row(r int64) (start, degree int64) {
 	return start, int64(e.indptr[r+1]) - start
 }
 
-// begin says of each walk that stands at a vertex whether it goes on, and from which row.
+// begin says of each walk that stands at a node whether it goes on, and from which row.
 func (u *unit[P, I]) begin() {
 	u.moving = u.moving[:0]
 	left := u.alive[:0]

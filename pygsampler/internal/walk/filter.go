@@ -12,20 +12,21 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// pairs says by one read of most pairs of vertices that no edge joins them: eight bits an edge, of which
-// each pair that one joins has its own set. It is made once, under the lock, and goes with the graph.
+// pairs tells by one read, for most pairs of nodes, that no edge joins them: eight bits per edge,
+// in which each pair that an edge joins sets its own. It is computed once, under the lock, and
+// lives as long as the graph.
 type pairs struct {
 	mu    sync.Mutex
 	pages *memory.Pages
-	words []uint32 // nil: not made yet
-	// How many edges lead from any vertex to any one other, at most.
+	words []uint32 // nil: not computed yet
+	// The maximal number of edges from any node to any other.
 	parallel int64
 }
 
-// pairsText is what pairs are kept under.
-const pairsText = "walk: pairs of vertices"
+// pairsText is the cache key of pairs.
+const pairsText = "walk: pairs of nodes"
 
-// pairsOf is the pairs of a graph's edges, made by the first who asks.
+// pairsOf returns the pairs of a graph's edges, which the first caller computes.
 func pairsOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*pairs, error) {
 	p := g.Kept.Put(pairsText, new(pairs)).(*pairs)
 	p.mu.Lock()
@@ -59,7 +60,7 @@ func pairsOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*pairs, error) 
 // rowsOfUnit is how many rows a worker takes at a time.
 const rowsOfUnit = 1 << 12
 
-// gather sets the bits of all edges, and returns the longest run of one neighbour in a row.
+// gather sets the bits of all edges, and returns the longest run of one neighbor in a row.
 func gather[I csc.Index](words []uint32, back *csc.Relation, ids []I, crew csc.Crew, stop *atomic.Bool) int64 {
 	units := (back.Rows() + rowsOfUnit - 1) / rowsOfUnit
 	var next, longest atomic.Int64

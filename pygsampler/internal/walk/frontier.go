@@ -6,11 +6,11 @@ import (
 )
 
 // frontier is a walk of several roots (Ribeiro and Towsley's frontier sampling): a step leads along one of
-// all edges that leave its vertices, each as likely as any other, and moves the vertex that it leaves.
+// all edges that leave its nodes, each as likely as any other, and moves the node that it leaves.
 // CUDA twin: visit_roots in kernels/walk/visit_counts.cu.
 type frontier[P, I csc.Index] struct {
 	at     []I
-	chunks []int64 // edges that leave the vertices of each chunk
+	chunks []int64 // edges that leave the nodes of each chunk
 }
 
 // of is what makes the walks of an engine.

@@ -8,9 +8,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// ByType has the ids of walks, 64 bits wide, count within the types of a metapath: nodes[s] and edges[s]
-// are where those of the type at step s begin. roots is how many vertices the first type has; an id of a root
-// beyond them is an error, and ids are as they were then.
+// ByType renumbers the ids of walks, 64 bits wide, so that they count within the types of a
+// metapath: nodes[s] and edges[s] are the first ids of the types at step s. roots is the number of
+// nodes of the first type; a root with a larger id is an error, which leaves all ids unchanged.
 func ByType(m memory.Memory, nodes, edges []int64, roots int64) error {
 	words := memory.At[int64](m, 0, batch.WalkWords)
 	walks, steps := words[batch.WalkNumWalks], words[batch.WalkSteps]

@@ -10,16 +10,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// packed is the edges of a graph's rows with all that a uniform step reads, so that it reads one
-// place: two words an edge, where the neighbour's row begins, and the neighbour with its degree
-// above it. It is made once, under the lock, and goes with the graph.
+// packed holds the edges of a graph's rows with all data that a uniform step reads, so that it
+// reads one place: two words per edge, the offset of the neighbor's row, and the neighbor with its
+// degree above it. It is computed once, under the lock, and lives as long as the graph.
 type packed struct {
 	mu    sync.Mutex
 	pages *memory.Pages
-	words []uint64 // nil: not made yet
+	words []uint64 // nil: not computed yet
 }
 
-// packedText is what packed edges are kept under.
+// packedText is the cache key of packed edges.
 const packedText = "walk: packed edges"
 
 // packable says whether walks go by packed edges: where they are asked to and nothing but the row
@@ -35,7 +35,7 @@ func (r *Request) plain() bool {
 		!r.Second() && r.Roots == 0
 }
 
-// packedOf is the packed edges of a graph, made by the first who asks.
+// packedOf returns the packed edges of a graph, which the first caller computes.
 func packedOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*packed, error) {
 	p := g.Kept.Put(packedText, new(packed)).(*packed)
 	p.mu.Lock()

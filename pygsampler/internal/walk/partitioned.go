@@ -15,9 +15,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Walks of a graph in parts toss their coins here, and have each edge chosen where its row lies: all walks of a batch
-// ask for a step together, by the draw that decides it, so that the walks are those of the whole graph. What steps of
-// node2vec and of walks of several roots ask for is in parts_second.go and parts_roots.go.
+// Walks of a partitioned graph toss their coins here, and the partition with the row chooses each
+// edge: all walks of a batch request a step together, by the draw that decides it, so that the
+// walks equal the walks of the whole graph. partitioned_second.go and partitioned_roots.go hold the
+// requests of node2vec and of walks of several roots.
 
 // Words before the edges that Take has chosen: Magic, how wide ids are, and how many rows there are.
 const (
@@ -27,7 +28,8 @@ const (
 	takenWords
 )
 
-// SampleParts makes the walks of a graph in parts, which has no rows itself, as Sample does of the whole graph.
+// SampleParts samples the walks of a partitioned graph, which has no rows itself, with the result
+// of Sample on the whole graph.
 func SampleParts(r *Request, parts *cpu.Partition, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
 		return m, r.WrongRoots(r.Seeds.Len())
@@ -65,7 +67,7 @@ type party[I csc.Index] struct {
 	root, at, last []I      // last as unit has it
 	draws          []uint64 // of the step
 
-	// Of rows that are asked about: who has them, and all that is said of them, part by part.
+	// Rows of a request: their partitions, and all data about them, partition by partition.
 	part, order []int32
 	starts      []int64
 	sorted      rows[I]
@@ -137,7 +139,7 @@ func (p *party[I]) step(walks []int32, step int64) error {
 	if err != nil {
 		return err
 	}
-	// Where there is no edge a walk with restarts goes back.
+	// If there is no edge, a walk with restarts goes back.
 	asking = asking[:0]
 	for _, w := range without {
 		switch {
@@ -197,7 +199,7 @@ func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 	})
 }
 
-// nodesAfter is how many vertices there are where a step may lead to.
+// nodesAfter is how many nodes there are where a step may lead to.
 func (p *party[I]) nodesAfter(step int64) int64 {
 	if p.parts.Along == nil {
 		return p.Relation.NumNodes
@@ -206,10 +208,10 @@ func (p *party[I]) nodesAfter(step int64) int64 {
 }
 
 func (p *party[I]) noVertex(v, nodes int64) error {
-	return fmt.Errorf("%w: expected vertices in [0, %d), got %d", request.ErrValue, nodes, v)
+	return fmt.Errorf("%w: expected nodes in [0, %d), got %d", request.ErrValue, nodes, v)
 }
 
-// move has a walk arrive at a vertex, along an edge whose id is at a place, if there are ids.
+// move has a walk arrive at a node, along an edge whose id is at a place, if there are ids.
 func (p *party[I]) move(w int32, step int64, v I, ids csc.Array, place int64) {
 	p.last[w], p.at[w] = p.at[w], v
 	p.nodes[(step+1)*p.walks+int64(w)] = v
@@ -229,7 +231,7 @@ func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.RowReply, whic
 		return fmt.Errorf("%w: a question about %d rows, more than 2^31 - 1", request.ErrOverflow, n)
 	}
 	p.part, p.order = slices.Grow(p.part[:0], n)[:n], slices.Grow(p.order[:0], n)[:n]
-	// Of the relation that the step is along.
+	// The bounds of the relation that the step follows.
 	each := len(p.parts.Bounds) / max(p.parts.Relations, 1)
 	relation := 0
 	if p.parts.Along != nil {
@@ -320,39 +322,42 @@ func takenOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int) (vertices []
 	return vertices, ids, nil
 }
 
-// PartEdges asks for an edge of each of some rows of a part of a graph, or what else walks ask of them.
+// PartEdges requests an edge of each of some rows of a partition, or other data that walks need of
+// them.
 type PartEdges struct {
 	*Rule
-	Relation *csc.Relation // row i is of vertex First + i
+	Relation *csc.Relation // row i is of node First + i
 	First    int64
 	Hop      int64     // the step, or what Rule makes of it
-	Vertices csc.Array // the vertices of an answer are as wide
-	// Rule and Hop say which of these are given: where the walks came from, and the draws of their steps.
+	Vertices csc.Array // the nodes of an answer are as wide
+	// Rule and Hop say which of these are set: the previous nodes of the walks, and the draws of
+	// their steps.
 	Last  csc.Array
 	Draws []int64
-	// IDs, Edge and EdgeBits are as cpu.PartRows has them.
+	// IDs, Edge and EdgeBits have the same meaning as in cpu.PartRows.
 	IDs      csc.Array
 	Edge     int64
 	EdgeBits int
 }
 
-// Take chooses the edges as the walks of the whole graph choose them: by each the vertex that it leads to, -1 where
-// the row has none, and its id. Of walks of node2vec, and of several roots, it tells what they ask.
+// Take chooses the edges exactly as the walks of the whole graph choose them: for each row the node
+// that its edge leads to, -1 if the row has none, and the id of the edge. For walks of node2vec,
+// and of several roots, it returns the data that they request.
 func Take(p *PartEdges) (m memory.Memory, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("the graph's arrays changed while walks were made, or a fault of pygsampler: %v", fault)
+			err = fmt.Errorf("the graph's arrays changed while walks were sampled, or a fault of pygsampler: %v", fault)
 		}
 	}()
 	rows := p.Vertices.Len()
 	for i := range rows {
 		if v := p.Vertices.At(i); v < p.First || v >= p.Relation.NumNodes {
-			return m, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
+			return m, fmt.Errorf("%w: nodes[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
 		}
 	}
 	draws, last := p.needs(p.Hop)
 	if rows > 0 && (draws != (len(p.Draws) > 0) || last != (p.Last.Len() > 0)) {
-		return m, fmt.Errorf("%w: rows: expected draws %t and vertices before %t, got %d and %d of %d rows", request.ErrValue,
+		return m, fmt.Errorf("%w: rows: expected draws %t and nodes before %t, got %d and %d of %d rows", request.ErrValue,
 			draws, last, len(p.Draws), p.Last.Len(), rows)
 	}
 	if p.Vertices.Bits == 32 {
@@ -381,7 +386,7 @@ func takeOf[I csc.Index](p *PartEdges, rows int64) (m memory.Memory, err error) 
 	return m, nil
 }
 
-// needs says what a question says of each row beside its vertex.
+// needs says which data a request has for each row in addition to its node.
 func (r *Rule) needs(hop int64) (draws, last bool) {
 	switch {
 	case r.Roots > 0:
@@ -427,7 +432,7 @@ func setID(ids csc.Array, place, id int64) {
 	}
 }
 
-// row is the first place and the number of the edges that a step at a vertex chooses from.
+// row is the first place and the number of the edges that a step at a node chooses from.
 func (p *PartEdges) row(v, step int64) (start, degree int64) {
 	row := (v-p.First)*max(p.Relation.Kinds, 1) + p.Kind(step)
 	if row >= p.Relation.Rows() {

@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Walks of several roots ask for degrees, those of their roots and then of each vertex that they have arrived at: which
+// Walks of several roots ask for degrees, those of their roots and then of each node that they have arrived at: which
 // edge is taken follows from these here, and the edge of a number where its row lies.
 const (
 	hopDegrees = 0
@@ -108,7 +108,7 @@ func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) 
 	return arrived, places, err
 }
 
-// degreesOf are those of vertices.
+// degreesOf are those of nodes.
 func (p *party[I]) degreesOf(vertices []I) ([]int64, error) {
 	degrees := make([]int64, len(vertices))
 	return degrees, p.put(hopDegrees, rows[I]{vertices: vertices}, func(answer cpu.RowReply, which []int32) error {

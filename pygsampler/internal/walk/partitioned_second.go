@@ -12,12 +12,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// A step of node2vec reads two rows: that of the walk's vertex has the tries' edges, and whether one of them leads to a
-// vertex next to the last one is known where the row of that vertex lies. So a part makes all tries of a row, and lists
-// the edges whose tries another part decides, up to the first that is taken in any case. Those are then asked about
-// together: most steps are two rounds. Where all tries are refused the whole row is asked for.
+// A step of node2vec reads two rows: the row of the walk's node has the edges of the tries, and the
+// row of the previous node tells whether one of them leads to a neighbor of it. So a partition
+// makes all tries of a row, and lists the edges whose tries another partition decides, up to the
+// first that is accepted in any case. Those edges are then requested together: most steps take two
+// rounds. If all tries are refused, the whole row is requested.
 const (
-	hopJoined = iota // whether an edge leads from each vertex to the one that the walk came from
+	hopJoined = iota // whether an edge leads from each node to the one that the walk came from
 	hopWhole         // all edges of the rows, with weights
 	hopTries         // what tries propose; in each hop from here on the next ones of whom another part decides
 	// perTell is how many of those a part lists at once. Up to all tries may be such.
@@ -301,7 +302,7 @@ func (s *seconds[I]) tried(start, degree, last int64, draw uint64) (state int) {
 	return refused
 }
 
-// mine says whether a vertex's row is one of the part's, with edges: of others the part that has it says that nothing
+// mine says whether a node's row is one of the part's, with edges: of others the part that has it says that nothing
 // is joined.
 func (s *seconds[I]) mine(x int64) bool {
 	kinds := max(s.Relation.Kinds, 1)
@@ -309,7 +310,7 @@ func (s *seconds[I]) mine(x int64) bool {
 	return row >= 0 && row+kinds <= s.Relation.Rows() && s.Relation.Indptr.At(row) < s.Relation.Indptr.At(row+kinds)
 }
 
-// isJoined says whether an edge leads from a vertex of the part to another one.
+// isJoined says whether an edge leads from a node of the part to another one.
 func (s *seconds[I]) isJoined(x, to int64) bool {
 	back := s.Relation.Back
 	if to < 0 || to >= back.Rows() {

@@ -164,7 +164,7 @@ func TestAnswersToWalks(t *testing.T) {
 		"no width":    {func(w []int64, _ *cpu.RowReply) { w[2] = 1 << 60 }, "another question"},
 		"other ids":   {func(w []int64, _ *cpu.RowReply) { w[2] = 32 }, "another question"},
 		"other rows":  {func(w []int64, _ *cpu.RowReply) { w[3]++ }, "another question"},
-		"no vertex":   {func(w []int64, _ *cpu.RowReply) { w[8] = 60 }, "expected vertices in [0, 60), got 60"},
+		"no vertex":   {func(w []int64, _ *cpu.RowReply) { w[8] = 60 }, "expected nodes in [0, 60), got 60"},
 	} {
 		if err := ask(rule, k.spoil); err == nil || !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%s: %v, want %q", name, err, k.want)
@@ -202,10 +202,10 @@ func TestAnswersToWalks(t *testing.T) {
 		want string
 	}{
 		{PartEdges{Rule: &second, Relation: bare, Hop: 2, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected a part with adjacency"},
-		{PartEdges{Rule: &second, Relation: bare, Hop: 2, Draws: []int64{1}}, "expected draws true and vertices before true, got 1 and 0 of 1 rows"},
+		{PartEdges{Rule: &second, Relation: bare, Hop: 2, Draws: []int64{1}}, "expected draws true and nodes before true, got 1 and 0 of 1 rows"},
 		{PartEdges{Rule: &second, Relation: bare, Hop: 0, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected draws false"},
-		{PartEdges{Rule: &roots, Relation: bare, Hop: 1}, "expected draws true and vertices before false"},
-		{PartEdges{Rule: &rule, Relation: bare, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "vertices before false, got 1 and 1"},
+		{PartEdges{Rule: &roots, Relation: bare, Hop: 1}, "expected draws true and nodes before false"},
+		{PartEdges{Rule: &rule, Relation: bare, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "nodes before false, got 1 and 1"},
 	} {
 		k.ask.Vertices, k.ask.EdgeBits = csctest.Array([]int64{3}, 64), 64
 		if _, err := Take(&k.ask); err == nil || !strings.Contains(err.Error(), k.want) {
@@ -214,7 +214,7 @@ func TestAnswersToWalks(t *testing.T) {
 	}
 	_, err := Take(&PartEdges{Rule: &rule, Relation: walktest.Graph(rows[20:], 60, 64, 64, false, nil), First: 20,
 		Vertices: csctest.Array([]int64{30, 19}, 64), Draws: []int64{0, 0}, EdgeBits: 64})
-	if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "vertices[1]: expected one in [20, ") {
+	if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "nodes[1]: expected one in [20, ") {
 		t.Error(err)
 	}
 }

@@ -16,7 +16,7 @@ type remoteReply[I csc.Index] struct {
 	numbers  []int64 // a row's; where there are edges that of listed
 	vertices []I     // that the edges lead to
 	ids      csc.Array
-	weights  []uint64 // nil: they are not told
+	weights  []uint64 // nil: replies do not have them
 }
 
 // Words before an answer of that kind: toldMagic, how wide ids are, how many rows and edges there are, and whether
@@ -95,7 +95,7 @@ func toldOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int, weighted bool
 		sound = size <= a.Size
 	}
 	if !sound {
-		return t, fmt.Errorf("%w: an answer of %d bytes to another question: expected what is told of %d rows, got that of %d",
+		return t, fmt.Errorf("%w: an answer of %d bytes to another question: expected the data of %d rows, got that of %d",
 			request.ErrValue, a.Size, rows, words[toldRows])
 	}
 	at, _ := toldPlaces(rows, edges, 8*width, bits, weighted)

@@ -1,5 +1,5 @@
-// Package walk is the random walks: what decides a step, how walks lie in memory, and the
-// engine of the CPU. docs/concepts/randomness.md has the rules.
+// Package walk implements random walks: the rules of a step, the memory layout of walks, and the
+// CPU engine. docs/concepts/randomness.md has the rules.
 package walk
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Rule says how walks go. Its zero value is one walk without steps from each seed.
+// Rule says how walks move. Its zero value is one walk without steps from each seed.
 type Rule struct {
 	Length  int64   // steps at most
 	PerSeed int64   // walks of each seed; 0 counts as 1
@@ -21,19 +21,20 @@ type Rule struct {
 	P, Q    float64 // node2vec's return and in-out; both 0: first order
 	Path    []int64 // kinds of edges, step by step, again from the first on; nil: any
 	EdgeIDs bool    // say which edges were taken
-	// Every is after how many steps, again and again, a walk may stop, and visits a vertex; 0: after
-	// each, and before the first. Top is how many of the vertices that the walks of a seed have visited
-	// are told, those that they visited most first, and among these those that came first; 0: none.
+	// Every is the number of steps after which, repeatedly, a walk may stop, and visits a node; 0:
+	// after each step, and before the first. Top is the number of the most visited nodes of a
+	// seed's walks that are reported, by descending count, and among equal counts by first visit;
+	// 0: none.
 	Every, Top int64
-	// Roots is how many vertices of the seeds a walk begins at, and steps from one of: frontier
-	// sampling. 0: one, by the rules above.
+	// Roots is the number of seeds that a walk begins at, and steps from one of: frontier sampling.
+	// 0: one, by the rules above.
 	Roots int64
-	// FirstWalk is the number of the first walk, by which it draws: of walks that are dealt to several devices,
-	// those before it are others'.
+	// FirstWalk is the number of the first walk, which determines its draws, if walks are
+	// distributed over several devices.
 	FirstWalk int64
 }
 
-// Limits of what a rule is told.
+// Limits of the fields of a rule.
 const (
 	MaxLength = 1 << 20
 	MaxPath   = mostPath
@@ -45,24 +46,24 @@ const (
 	Extreme = 1e100
 )
 
-// Walks is how many there are of so many seeds.
+// Walks returns the number of walks of seeds seeds.
 func (r *Rule) Walks(seeds int64) int64 { return seeds / max(r.Roots, 1) * max(r.PerSeed, 1) }
 
-// Visits is how many vertices the walks of a seed visit at most.
+// Visits returns the maximal number of nodes that the walks of a seed visit.
 func (r *Rule) Visits() int64 { return r.Length / max(r.Every, 1) * max(r.PerSeed, 1) }
 
-// MayStop says whether the coin of stopping is tossed before a step.
+// MayStop reports whether the coin of stopping is tossed before a step.
 func (r *Rule) MayStop(step int64) bool { return r.Every == 0 || step > 0 && step%r.Every == 0 }
 
-// Second says whether a step depends on where the walk came from.
+// Second reports whether a step depends on the previous node of the walk.
 func (r *Rule) Second() bool { return r.P != 0 && (r.P != 1 || r.Q != 1) }
 
-// WrongRoots is an error of seeds that are no multiple of the roots of a walk.
+// WrongRoots returns the error for a number of seeds that is no multiple of the roots of a walk.
 func (r *Rule) WrongRoots(seeds int64) error {
 	return fmt.Errorf("%w: seeds: expected a multiple of %d, the roots of a walk, got %d", request.ErrValue, r.Roots, seeds)
 }
 
-// Kind is that of the edge of a step.
+// Kind returns the edge type of a step.
 func (r *Rule) Kind(step int64) int64 {
 	if len(r.Path) == 0 {
 		return 0
@@ -73,21 +74,21 @@ func (r *Rule) Kind(step int64) int64 {
 // one is the chance 1: coins have 63 bits, and fall below it.
 const one = 1 << 63
 
-// Coin is 63 bits of a draw.
+// Coin returns 63 bits of a draw.
 func Coin(draw uint64) uint64 { return draw >> 1 }
 
-// Chances are what coins are compared with, and what node2vec weighs by.
+// Chances are the thresholds of coins, and the weights of node2vec.
 type Chances struct {
 	Stop, Restart uint64
-	// Of node2vec: the factors of going back, to a vertex next to the last one, and to any other, as
-	// chances that a proposed edge is accepted; the factors themselves; what Bound is to all, and what
-	// the first has beyond it.
+	// Return, Common and Far are the acceptance probabilities of a proposed edge of node2vec: back,
+	// to a common neighbor of the previous node, and to any other. The fields after them hold the
+	// factors themselves, their common Bound, and the excess of the first above it.
 	Return, Common, Far    uint64
 	OfReturn, OfFar, Bound float64
 	Extra                  float64
 }
 
-// Chances are those of the rule.
+// Chances returns the chances of the rule.
 func (r *Rule) Chances() (c Chances) {
 	c.Stop, c.Restart = uint64(r.Stop*one), uint64(r.Restart*one)
 	if !r.Second() {
@@ -101,8 +102,8 @@ func (r *Rule) Chances() (c Chances) {
 	return c
 }
 
-// Area is the chance that a try takes one of the edges that lead back, for what these have
-// beyond the bound: their weight, and that of all edges of the row. CUDA twin: area in
+// Area returns the chance that a try takes one of the edges that lead back, from the part of their
+// weight above the bound, and the weight of all edges of the row. CUDA twin: area in
 // kernels/walk/walk.cuh.
 func (c *Chances) Area(back, all uint64) uint64 {
 	area := float64(c.Extra * float64(back))
@@ -110,8 +111,8 @@ func (c *Chances) Area(back, all uint64) uint64 {
 	return uint64(float64(area/float64(rest+area)) * one)
 }
 
-// Class says which of three weights a draw falls in: of edges back, to common neighbours, and
-// of the others. CUDA twin: class_of.
+// Class returns the index of the weight that a draw falls in: of edges back, to common neighbors,
+// and to the others. CUDA twin: class_of.
 func (c *Chances) Class(draw, back, common, far uint64) int {
 	first := float64(c.OfReturn * float64(back))
 	second := float64(first + float64(common))
@@ -130,8 +131,8 @@ func (c *Chances) Class(draw, back, common, far uint64) int {
 	return 0
 }
 
-// Words describe walks of so many seeds on a graph with ids and edge ids of such widths.
-// They are a function of that alone, and so are the places of the arrays.
+// Words returns the words that describe walks of seeds seeds on a graph with ids and edge ids of
+// these widths. They depend on these numbers only, and so do the offsets of the arrays.
 func (r *Rule) Words(seeds, idBits, edgeIDBits int64) (words [batch.WalkWords]int64) {
 	walks := r.Walks(seeds)
 	words[batch.WordSignature] = batch.WalkMagic
@@ -157,7 +158,7 @@ func (r *Rule) Words(seeds, idBits, edgeIDBits int64) (words [batch.WalkWords]in
 	return words
 }
 
-// Affordable refuses walks that have no room in memory.
+// Affordable returns an error for walks that do not fit into memory.
 func (r *Rule) Affordable(seeds, idBits, edgeIDBits int64) error {
 	step := float64(idBits / 8)
 	if r.EdgeIDs {

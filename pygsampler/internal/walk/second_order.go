@@ -7,14 +7,15 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// chooseSecond is choose for node2vec (Grover and Leskovec): an edge to x is taken with its weight times
-// 1/p where x is the vertex t that the walk came from, 1 where an edge leads from x to t, and 1/q else. Edges are
-// proposed by weight alone, for so many tries, and accepted with a chance; what 1/p has beyond the bound of the
-// others is an area of its own, in which a try takes an edge back. What is still open then is drawn by
-// the sums of the row, which is the same law, since failures tell nothing of the row.
+// chooseSecond is choose for node2vec (Grover and Leskovec): an edge to x has its weight times 1/p
+// if x is the previous node t of the walk, times 1 if an edge leads from x to t, and times 1/q
+// otherwise. Edges are proposed by weight only, for a number of tries, and accepted with a
+// probability; the excess of 1/p above the bound of the others is a separate area, in which a try
+// takes an edge back. If all tries fail, the edge is drawn by the sums of the row, which is the
+// same law, since failures carry no information about the row.
 //
-// Each walk is at a step of its own: one that refuses an edge tries another while others go on, so that as
-// many reads as ever are under way.
+// Walks advance independently: a walk that refuses an edge tries another while others go on, so
+// that many reads are always in flight.
 func (u *unit[P, I]) chooseSecond() {
 	first, moving := u.asking[:0], u.moving[:0]
 	for _, i := range u.moving {
@@ -97,7 +98,7 @@ func (u *unit[P, I]) perhaps(walks []int32) []int32 {
 	return found
 }
 
-// fewBack is up to how many edges between two vertices are looked at one after the other.
+// fewBack is up to how many edges between two nodes are looked at one after the other.
 const fewBack = 8
 
 // search moves lo of each walk to the first place in [lo, hi) of sorted ids that is not below what is

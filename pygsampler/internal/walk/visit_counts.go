@@ -6,8 +6,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// tally finds the vertices that a seed's walks have visited most: PinSAGE (Ying et al., 2018)
-// takes these as the seed's neighbours. CUDA twin: kernels/walk/visit_counts.cu.
+// tally finds the nodes that a seed's walks have visited most: PinSAGE (Ying et al., 2018)
+// takes these as the seed's neighbors. CUDA twin: kernels/walk/visit_counts.cu.
 type tally[P, I csc.Index] struct {
 	keys, ranks []uint64
 }

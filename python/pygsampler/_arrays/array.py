@@ -99,7 +99,7 @@ class Array(HasIdView):
     _source: object | None
 
     def __init__(self) -> None:
-        raise TypeError("Array: made by pygsampler only; numpy.asarray and others take one")
+        raise TypeError("Array: created by pygsampler only; numpy.asarray and others convert one")
 
     @classmethod
     def _of(

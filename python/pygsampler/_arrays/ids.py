@@ -447,5 +447,5 @@ def check_node_ids(ids: torch.Tensor, where: str, num_nodes: int) -> None:
     if int(low) < 0 or int(high) >= num_nodes:
         at = int(((ids < 0) | (ids >= num_nodes)).nonzero()[0])
         raise IndexError(
-            f"{where}[{at}]: expected a vertex in [0, {num_nodes}), got {int(ids[at])}"
+            f"{where}[{at}]: expected a node in [0, {num_nodes}), got {int(ids[at])}"
         )

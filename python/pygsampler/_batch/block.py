@@ -91,7 +91,7 @@ class Block(HasFeatures):
         edge_weights = LazyAttribute(_of_block)
 
     def __init__(self) -> None:
-        raise TypeError(f"{type(self).__name__}: made by PGSampler.sample")
+        raise TypeError(f"{type(self).__name__}: created by PGSampler.sample only")
 
     @classmethod
     def _of(
@@ -508,7 +508,7 @@ class Block(HasFeatures):
     def _need_torch(self, what: str) -> None:
         if self.form != "torch":
             raise TypeError(
-                f"Block.{what}: expected torch tensors, got a block of form {self.form!r}; use "
+                f"Block.{what}: expected torch tensors, got a block with form={self.form!r}; use "
                 "the blocks of batch.torch()"
             )
 

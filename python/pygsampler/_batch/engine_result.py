@@ -52,7 +52,7 @@ class EngineResult(Generic[ArrayT]):
     _base: Any = None
 
     def __init__(self) -> None:
-        raise TypeError(f"{type(self).__name__}: made by {self._makers}")
+        raise TypeError(f"{type(self).__name__}: created by {self._makers} only")
 
     @classmethod
     def _new(cls: type[E], attributes: dict[str, Any]) -> E:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from pygsampler._engine.array_descriptor import ArrayDescriptor
 
-# HEADER_VERSION is that of the words that describe a result. Those of another version are refused.
+# HEADER_VERSION is the version of the words that describe a result. Other versions are rejected.
 HEADER_VERSION = 2
 
 # MAGIC is the first word of every batch: "PGSB" in the low half, the version in the high one.
 MAGIC = 9936786242
 
-# ALIGNMENT is what the offset of every array is a multiple of: each begins on a cache line of its
-# own.
+# ALIGNMENT is the number of bytes that the offset of every array is a multiple of: each array
+# begins on its own cache line.
 ALIGNMENT = 64
 
 # Words that every header begins with. Behind them come TypeWords for each node type, a block for
@@ -38,7 +38,7 @@ FIXED_WORDS = 8
 TYPE_NUM_NODES = 0
 TYPE_NODES = 1  # distinct nodes, by first occurrence
 TYPE_NUM_OUTPUT = 2  # seeds, duplicates counted
-TYPE_OUTPUT_NODES = 3  # the seeds as given; Nodes where they are distinct
+TYPE_OUTPUT_NODES = 3  # the seeds with repetitions; Nodes if they are distinct
 TYPE_OUTPUT_INDEX = 4  # for each seed its position in nodes
 TYPE_SUBGRAPH_IDS = 5  # for each node the seed of its subgraph; 0 where subgraphs share nodes
 TYPE_WORDS = 8
@@ -60,7 +60,7 @@ NUM_EDGES = 2
 INDPTR = 3
 INDICES = 4
 EDGE_IDS = 5
-FIRST_DST = 6  # place of the first destination among the vertices
+FIRST_DST = 6  # place of the first destination among the nodes
 EDGE_WEIGHTS = 7  # for each edge its factor, in float32; 0 where the plan asks for none
 WORDS = 8
 
@@ -85,7 +85,7 @@ WALK_NUM_EDGES = 14
 WALK_LENGTHS = 15  # of each walk its steps
 WALK_PER_SEED = 16  # walks of each seed, one behind another
 WALK_NUM_TOP = 17
-WALK_TOP_NODES = 18  # [seeds][top]: which vertices its walks have visited most; -1 behind them
+WALK_TOP_NODES = 18  # [seeds][top]: which nodes its walks have visited most; -1 behind them
 WALK_VISITS = 19  # [seeds][top]: how often; 0 behind them
 WALK_SLOTS = 20  # [steps][walks]: which of a sample's roots took the step; 0: they have one each
 WALK_WORDS = 24
@@ -117,7 +117,7 @@ STEP_NODES = 11  # [samples] roots, then for each step [samples][width]; -1 wher
 STEP_NUM_NODES = 12
 STEP_EDGE_IDS = 13  # for each step [samples][width]; -1 where there is none; 0: not asked for
 STEP_NUM_EDGES = 14
-STEP_WIDTHS = 16  # of each step: vertices of a sample
+STEP_WIDTHS = 16  # of each step: nodes of a sample
 STEP_WORDS = 32  # for 16 steps
 
 # Places of the two widths that descriptors of a block name, in a list that begins with a 0.
@@ -128,31 +128,31 @@ WIDTH_EDGE_IDS = 2
 FIRST_OFFSET = 3
 OFFSETS = 3
 
-# Words of the hops of a batch, joined. Behind them come for each type the seeds, and how many
-# vertices each hop found; how many of its vertices there are in all; for each relation how many
-# edges each hop has; the width of its edge ids; and how many factors it has, -1 for none. A batch
-# without types has one of each. Then come the lengths of the pieces that all of the memory is: as
-# integers of 64 bits, and of 32. The first piece of either is not to be used. In that of the ids'
-# width follow the vertices of all types, and behind them their trees where there are any; the
-# sources of each relation's edges; and the targets of each. In both follow one more that is not to
-# be used, and the ids of edges of that width; in that of 32 bits again one, and the factors. The
-# last one is not to be used.
+# Words of the edge lists of a batch. For each type they are followed by the number of seeds, and of
+# the nodes that each hop found, and by the number of its nodes; for each relation by the number of
+# edges of each hop, the width of its edge ids, and the number of factors, -1 for none. A batch of a
+# homogeneous graph has one type and one relation. The lengths of the pieces of the memory come
+# last: first of 64-bit integers, then of 32-bit ones. The first piece of either width is not used.
+# The pieces of the width of the ids continue with the nodes of all types, followed by their trees
+# if there are any; the sources of each relation's edges; and the targets of each. Another unused
+# piece follows in both widths, and the edge ids of that width; in 32 bits another unused one, and
+# the factors. The last piece is not used.
 HOPS_NUM_WORDS = 0
 HOPS_SIZE = 1  # in bytes, a multiple of 8
 HOPS_ID_BITS = 2
 HOPS_NUM_HOPS = 3
 HOPS_NUM_TYPES = 4
 HOPS_NUM_RELATIONS = 5
-HOPS_TREES = 6  # whether vertices have trees
-HOPS_IN_ORDER = 7  # whether the targets of each relation do not fall
-HOPS_WIDE = 8  # how many pieces there are of 64 bits
-HOPS_NARROW = 9  # and of 32; 0 where none is used
+HOPS_TREES = 6  # 1 if nodes have trees
+HOPS_IN_ORDER = 7  # 1 if the targets of each relation are in ascending order
+HOPS_WIDE = 8  # number of pieces of 64 bits
+HOPS_NARROW = 9  # and of 32; 0 if none is used
 HOPS_WORDS = 16
 
-# HOPS_ROOM is how many words may be read at once: the memory is not smaller.
+# HOPS_ROOM is the number of words that may be read at once: the memory is not smaller.
 HOPS_ROOM = 64
 
-# ROWS are the arrays of a homogeneous graph's batch, by words of the header.
+# ROWS describes the arrays of a homogeneous graph's batch by words of the header.
 ROWS = (
     ArrayDescriptor("input_nodes", ID_BITS, NUM_NODES, 0, NODES),
     ArrayDescriptor("output_nodes", ID_BITS, NUM_OUTPUT, 0, OUTPUT_NODES),
@@ -160,7 +160,7 @@ ROWS = (
     ArrayDescriptor("subgraph_ids", ID_BITS, NUM_NODES, 0, SUBGRAPH_IDS),
 )
 
-# WALK_ROWS are the arrays of walks.
+# WALK_ROWS describes the arrays of walks.
 WALK_ROWS = (
     ArrayDescriptor("nodes", ID_BITS, WALK_NUM_NODES, 0, WALK_NODES),
     ArrayDescriptor("edge_ids", WALK_EDGE_ID_BITS, WALK_NUM_EDGES, 0, WALK_EDGE_IDS),
@@ -170,7 +170,7 @@ WALK_ROWS = (
     ArrayDescriptor("slots", "int32", WALK_NUM_EDGES, 0, WALK_SLOTS),
 )
 
-# CONTEXT_ROWS are the arrays of contexts.
+# CONTEXT_ROWS describes the arrays of contexts.
 CONTEXT_ROWS = (
     ArrayDescriptor("nodes", "int64", CONTEXT_NUM_PLACES, 0, CONTEXT_NODES),
     ArrayDescriptor("types", "int32", CONTEXT_NUM_PLACES, 0, CONTEXT_TYPES),
@@ -181,13 +181,13 @@ CONTEXT_ROWS = (
     ArrayDescriptor("lengths", "int32", CONTEXT_NUM_SEEDS, 0, CONTEXT_LENGTHS),
 )
 
-# STEP_ROWS are the arrays of samples by steps.
+# STEP_ROWS describes the arrays of samples by steps.
 STEP_ROWS = (
     ArrayDescriptor("nodes", ID_BITS, STEP_NUM_NODES, 0, STEP_NODES),
     ArrayDescriptor("edge_ids", STEP_EDGE_ID_BITS, STEP_NUM_EDGES, 0, STEP_EDGE_IDS),
 )
 
-# TYPE_ROWS are those of a node type: their lengths and offsets are words of the type.
+# TYPE_ROWS describes the arrays of a node type: their lengths and offsets are words of the type.
 TYPE_ROWS = (
     ArrayDescriptor("input_nodes", ID_BITS, TYPE_NUM_NODES, 0, TYPE_NODES),
     ArrayDescriptor("output_nodes", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_NODES),
@@ -195,7 +195,7 @@ TYPE_ROWS = (
     ArrayDescriptor("subgraph_ids", ID_BITS, TYPE_NUM_NODES, 0, TYPE_SUBGRAPH_IDS),
 )
 
-# BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.
+# BLOCK_ROWS describes the arrays of a block: their lengths and offsets are words of the block.
 BLOCK_ROWS = (
     ArrayDescriptor("indptr", WIDTH_IDS, NUM_DST, 1, INDPTR),
     ArrayDescriptor("indices", WIDTH_IDS, NUM_EDGES, 0, INDICES),

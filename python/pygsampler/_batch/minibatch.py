@@ -179,7 +179,7 @@ class MiniBatch(HasFeatures, Exports):
         extra = LazyAttribute(_extra_of)
 
     def __init__(self) -> None:
-        raise TypeError(f"{type(self).__name__}: made by PGSampler.sample")
+        raise TypeError(f"{type(self).__name__}: created by PGSampler.sample only")
 
     @classmethod
     def from_blocks(
@@ -506,8 +506,8 @@ class MiniBatch(HasFeatures, Exports):
     def _need_form(self, what: str) -> None:
         if self.form != "array":
             raise TypeError(
-                f"MiniBatch.{what}: expected a batch in pygsampler's arrays, got one of form "
-                f"{self.form!r}; keep the batch that the sampler returned"
+                f"MiniBatch.{what}: expected a batch in pygsampler's arrays, got one with "
+                f"form={self.form!r}; keep the batch that the sampler returned"
             )
 
     def __repr__(self) -> str:

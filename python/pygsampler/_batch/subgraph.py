@@ -108,7 +108,7 @@ class Subgraph(SubgraphExports, MiniBatch):
         if len(missing):
             raise ValueError(
                 f"sampler: expected a program whose subgraphs have all of their seeds, as with "
-                f"V = seeds.unique() | ..., got one without vertex {int(missing[0])}"
+                f"V = seeds.unique() | ..., got one without node {int(missing[0])}"
             )
         others = torch.ones(len(nodes), dtype=torch.bool, device=nodes.device)
         others[roots] = False

@@ -20,7 +20,7 @@ def tell(
     from pygsampler._cli import output
 
     if plot is not None:
-        raise click.UsageError("--plot: expected none for a graph with types")
+        raise click.UsageError("--plot: expected none for a heterogeneous graph")
     found: dict[str, Any] = {"file": file, "ok": True, **_shape(file, graph)}
     if check:
         found["checks"] = _checks(file)

@@ -36,7 +36,7 @@ def fanouts(default: str) -> Callable[[F], F]:
         default=default,
         show_default=True,
         metavar="N,...",
-        help="Neighbours for each vertex, outermost hop first; -1 takes all.",
+        help="Neighbors for each node, outermost hop first; -1 takes all.",
     )
 
 
@@ -90,7 +90,7 @@ def node_type_of(graph: Graph, given: str | None) -> str | None:
     if graph.is_homogeneous:
         if given is not None:
             raise click.BadParameter(
-                f"expected none for a graph without types, got {given!r}", param_hint="--node-type"
+                f"expected none for a homogeneous graph, got {given!r}", param_hint="--node-type"
             )
         return None
     if given is None and len(kinds) == 1:

@@ -90,7 +90,7 @@ def _in_graph(seeds: Sequence[int] | None, count: int, ids: Any) -> Sequence[int
         if seeds and not 0 <= min(seeds) <= max(seeds) < count:
             place = next(i for i, seed in enumerate(seeds) if not 0 <= seed < count)
             raise IndexError(
-                f"seeds[{place}]: expected a vertex in [0, {count}), got {seeds[place]}"
+                f"seeds[{place}]: expected a node in [0, {count}), got {seeds[place]}"
             )
         return seeds
     import pyarrow as pa
@@ -100,7 +100,7 @@ def _in_graph(seeds: Sequence[int] | None, count: int, ids: Any) -> Sequence[int
     if found.null_count:
         place = found.is_null().index(True).as_py()
         raise IndexError(
-            f"seeds[{place}]: expected the original id of a vertex, got {seeds[place]}"
+            f"seeds[{place}]: expected the original id of a node, got {seeds[place]}"
         )
     return _words(found)
 

@@ -12,8 +12,8 @@ MAX_HOPS = 256
 # MAX_FANOUT is the largest fanout.
 MAX_FANOUT = 2147483647
 
-# The most vertices that a graph can have, since random numbers are drawn for a vertex by 48 bits of
-# its id, and one of int32 ids.
+# The most nodes that a graph can have, since random numbers are drawn for a node by 48 bits of its
+# id, and one of int32 ids.
 MAX_NODES = 281474976710656
 MAX_NODES32 = 2147483648
 MAX_KINDS = 32768  # types of edges that rows are split by

@@ -57,21 +57,21 @@ IDS_BITS = 47
 SUBGRAPH_IDS = 48  # an id for each node
 ROW_BOUNDS = 49  # an int64 for each node
 
-# What a request has as its size: each contains the words of the sizes before it.
+# Sizes of requests: each contains the words of the sizes before it.
 SIZE_PLAIN = 16
 SIZE_DEVICE = 24
 SIZE_HETERO = 32
 SIZE_PARTITION = 40
 SIZE_ROWS = 56
 
-# What a request is for.
+# Kinds of requests.
 KIND_SAMPLE = 0  # a batch
 KIND_ROWS = 1  # rows of a partition
 
 # Flags of a request.
-FLAG_PROMPT = 1  # the caller waits: a small batch is made on its thread, and a device is waited for
+FLAG_PROMPT = 1  # the caller waits: a small batch is sampled on its thread, and a device batch is awaited
 FLAG_EDGE_LISTS = 2  # the memory is the batch's edge lists
-FLAG_OWN_STREAM = 4  # the batch runs in a stream of the engine's, beside Stream
+FLAG_OWN_STREAM = 4  # the batch runs in a stream of the engine, concurrently with Stream
 FLAG_ON_DEVICE = 8  # the seeds are on the graph's device, and stay until the job has ended
 FLAG_KNOWN = 16  # that they are is certain, so the driver is not asked
 FLAG_FLOAT_TIMES = 32  # the times of seeds are float64; Sorted says so of a whole graph

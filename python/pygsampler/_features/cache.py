@@ -111,7 +111,7 @@ class FeatureCache:
         scores = neighbor_counts(graph) if isinstance(policy, str) else _scores(policy(graph), rows)
         if len(scores) > rows:
             raise ValueError(
-                f"graph: expected one of at most {rows} vertices, which have rows, "
+                f"graph: expected one of at most {rows} nodes, which have rows, "
                 f"got one of {len(scores)}"
             )
         self.take(top_rows(scores, self.table.places))

@@ -171,7 +171,7 @@ class Features:
         graph = Graph.open(path)
         if not graph.is_homogeneous:
             raise ValueError(
-                f"{path}: expected a graph without types, got one with types; Graph.open(path) has "
+                f"{path}: expected a homogeneous graph, got a heterogeneous one; Graph.open(path) has "
                 "its arrays by type, and Features.from_tensor takes one of them"
             )
         for named in (graph.ndata, graph.edata, graph.file_arrays):
@@ -235,8 +235,8 @@ class Features:
         known = self._known()
         if self._quantization is not None:
             raise ValueError(
-                f"quantize: expected features that are not quantized, got {self!r}; quantize those "
-                "that they were made of"
+                f"quantize: expected features that are not quantized, got {self!r}; quantize the "
+                "original features"
             )
         if self._where() >= 0:
             raise ValueError(
@@ -361,7 +361,7 @@ class Features:
         if self._quantization is not None:
             raise ValueError(
                 "update: expected features that are not quantized, got ones of "
-                f"{self.stored_dtype}; update those that they were made of, and quantize them again"
+                f"{self.stored_dtype}; update the original features, and quantize them again"
             )
         if known.readonly or self._in_file():
             raise ValueError("update: expected features that can be written to, got read-only ones")
@@ -606,8 +606,8 @@ class Features:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._shared:
             raise TypeError(
-                "Features: expected ones that lie in one place to pickle, got ones that devices "
-                "share; pickle those that they were made of"
+                "Features: expected unshared features to pickle, got ones that devices "
+                "share; pickle the original features"
             )
         if (cache := self._cache) is not None:
             rows = cache.rows()
@@ -833,7 +833,7 @@ def row_access_counts(graph: Graph | None, values: Array) -> shared_arrays.EdgeA
         raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
     if graph.num_nodes != len(values):
         raise ValueError(
-            f"graph: expected one with {len(values)} vertices, a row for each, got {graph!r}"
+            f"graph: expected one with {len(values)} nodes, a row for each, got {graph!r}"
         )
     return shared_arrays.EdgeAccessCounts(graph._source._on_cpu(), rows=True)
 

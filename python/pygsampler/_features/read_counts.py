@@ -83,7 +83,7 @@ def neighbor_counts(graph: Graph) -> Tensor:
     """Counts how often each node is an in-neighbor: its out-degree, an integer for each node."""
     if graph._device < 0 or graph.pinned:
         host = graph._source._on_cpu()
-        with progress_counter(True, len(host.indptr) - 1, "degrees", " vertices") as report:
+        with progress_counter(True, len(host.indptr) - 1, "degrees", " nodes") as report:
             before = 0
 
             def tell(row: int, rows: int | None) -> None:

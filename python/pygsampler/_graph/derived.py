@@ -92,7 +92,7 @@ def degree_alias_table(graph: RelationState, power: float) -> Array:
     """
     words = struct.unpack("<q", struct.pack("<d", power))
     nodes = graph._num_nodes
-    memory = run_derivation(graph, nodes, "negatives", "negatives", words, unit=" vertices")
+    memory = run_derivation(graph, nodes, "negatives", "negatives", words, unit=" nodes")
     return Array._of(memory.data, nodes, 64, memory)
 
 

@@ -144,14 +144,14 @@ def save(
         section = file_sections.table_section_name(name)
         if section in beside:
             raise ValueError(
-                f"tables: expected no array {section!r} beside the graph, as {name!r} has one"
+                f"tables: expected a graph file without the array {section!r}, which {name!r} needs"
             )
         beside[section] = file_sections.table_section(
             graph._open(), host._open(), host._edata[name]
         )
     if by_out_edges is not None:
         if file_sections.OUT_EDGES in beside:
-            expected = f"no array {file_sections.OUT_EDGES!r} beside the graph, which has one"
+            expected = f"a graph file without the array {file_sections.OUT_EDGES!r}, got one with it"
             raise ValueError(f"out_edges: expected {expected}")
         whole = host._open()
         beside[file_sections.OUT_EDGES] = file_sections.out_edges_section(

@@ -892,7 +892,7 @@ class Graph(GraphState):
         """Raises TypeError for a graph that has neither copies nor pickles."""
         if self.shared:
             raise TypeError(
-                "Graph: expected a graph that lies in one place to pickle, got one that devices "
+                "Graph: expected an unshared graph to pickle, got one that devices "
                 'share; pickle graph.to("cpu"), or share it anew with pygsampler.distributed.share'
             )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pygsampler._engine.array_descriptor import ArrayDescriptor
 
-# Words at the beginning of a CSC that was made of a list of edges. Offsets are in bytes.
+# Words at the beginning of a CSC that was built from a list of edges. Offsets are in bytes.
 COO_NUM_NODES = 0
 COO_NUM_EDGES = 1
-COO_BITS = 2  # of vertices
+COO_BITS = 2  # of nodes
 COO_EDGE_ID_BITS = 3
 COO_INDPTR = 4
 COO_INDICES = 5
@@ -17,7 +17,7 @@ COO_WORDS = 7
 
 # Words at the beginning of a transposed graph. Offsets are in bytes; that of edge ids is 0 where
 # they were not asked for.
-TRANSPOSED_NUM_ROWS = 0  # of vertices, times types
+TRANSPOSED_NUM_ROWS = 0  # of nodes, times types
 TRANSPOSED_NUM_EDGES = 1
 TRANSPOSED_ID_BITS = 2
 TRANSPOSED_EDGE_ID_BITS = 3
@@ -56,24 +56,24 @@ TABLES_WORDS = 9
 
 # Words at the beginning of rows in the order of time. Offsets are in bytes.
 TIMES_NUM_EDGES = 0
-TIMES_NUM_GIVEN = 1  # times that were given
+TIMES_NUM_GIVEN = 1  # number of times as the caller passed them
 TIMES_ID_BITS = 2
 TIMES_EDGE_ID_BITS = 3
 TIMES_FLOAT = 4  # 1 where they are float64
 TIMES_INDICES = 5
 TIMES_EDGE_IDS = 6
 TIMES_KEYS = 7
-TIMES_GIVEN = 8  # the keys of the times as they were given
+TIMES_GIVEN = 8  # the keys of the times as the caller passed them
 TIMES_WORDS = 9
 
-# COO_ROWS are the arrays of a CSC that was made of a list of edges.
+# COO_ROWS describes the arrays of a CSC that was built from a list of edges.
 COO_ROWS = (
     ArrayDescriptor("indptr", "int64", COO_NUM_NODES, 1, COO_INDPTR),
     ArrayDescriptor("indices", COO_BITS, COO_NUM_EDGES, 0, COO_INDICES),
     ArrayDescriptor("edge_ids", COO_EDGE_ID_BITS, COO_NUM_EDGES, 0, COO_EDGE_IDS),
 )
 
-# TRANSPOSED_ROWS are the arrays of a transposed graph.
+# TRANSPOSED_ROWS describes the arrays of a transposed graph.
 TRANSPOSED_ROWS = (
     ArrayDescriptor("indptr", "int64", TRANSPOSED_NUM_ROWS, 1, TRANSPOSED_INDPTR),
     ArrayDescriptor("indices", TRANSPOSED_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_INDICES),
@@ -82,7 +82,7 @@ TRANSPOSED_ROWS = (
     ),
 )
 
-# JOINED_ROWS are the arrays of a heterogeneous graph whose types were joined.
+# JOINED_ROWS describes the arrays of a homogeneous graph that was built from a heterogeneous graph.
 JOINED_ROWS = (
     ArrayDescriptor("indptr", "int64", JOINED_NUM_NODES, 1, JOINED_INDPTR),
     ArrayDescriptor("indices", "int64", JOINED_NUM_EDGES, 0, JOINED_INDICES),
@@ -93,7 +93,7 @@ JOINED_ROWS = (
     ArrayDescriptor("node_own", "int64", JOINED_NUM_NODES, 0, JOINED_NODE_OWN),
 )
 
-# TABLES_ROWS are the arrays that rows draw by.
+# TABLES_ROWS describes the arrays that rows draw by.
 TABLES_ROWS = (
     ArrayDescriptor("indptr", "int64", TABLES_NUM_ROWS, 1, TABLES_INDPTR),
     ArrayDescriptor("indices", TABLES_ID_BITS, TABLES_NUM_EDGES, 0, TABLES_INDICES),
@@ -102,7 +102,7 @@ TABLES_ROWS = (
     ArrayDescriptor("sums", "int64", TABLES_NUM_EDGES, 0, TABLES_SUMS),
 )
 
-# TIMES_ROWS are the arrays of rows in the order of time.
+# TIMES_ROWS describes the arrays of rows in the order of time.
 TIMES_ROWS = (
     ArrayDescriptor("indices", TIMES_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_INDICES),
     ArrayDescriptor("edge_ids", TIMES_EDGE_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_EDGE_IDS),

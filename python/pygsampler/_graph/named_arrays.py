@@ -113,7 +113,7 @@ class NamedArrays(Mapping[str, Array]):
         value = self._taken.get(name, self._values[name])
         shape = getattr(value, "shape", None)
         if shape is None:
-            return "made when it is asked for"
+            return "computed at its first use"
         return f"{str(value.dtype).removeprefix('torch.')} {list(shape)}"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -176,8 +176,8 @@ def _numbered(labels: list[Any]) -> tuple[dict[Any, int], dict[str, Any]]:
     for label in labels:
         if not isinstance(label, str):
             of_names = next((other for other in labels if isinstance(other, str)), None)
-            beside = "" if of_names is None else f" beside {describe(of_names)}"
-            expected = "nodes that are all str or all int, so that their names can be kept"
+            beside = "" if of_names is None else f" and {describe(of_names)}"
+            expected = "nodes that are all str or all int, so that their names can be stored"
             raise TypeError(f"g: expected {expected}, got {describe(label)}{beside}; {_WAYS}")
     return number, text_arrays(labels)
 

@@ -63,8 +63,8 @@ class ProgramArrays(NamedTuple):
             if name not in edges:
                 edges[name] = _one("edata", "an edge array", name, edata)
         for name in node_names:
-            vertices[name] = _one("ndata", "a vertex array", name, ndata)
-        rows = {name: _one("features", "a vertex array", name, ndata, 2) for name in row_names}
+            vertices[name] = _one("ndata", "a node array", name, ndata)
+        rows = {name: _one("features", "a node array", name, ndata, 2) for name in row_names}
         return cls(edges, vertices, rows)
 
     def now(self, edata: Mapping[str, Array], ndata: Mapping[str, Array]) -> ProgramArrays:
@@ -104,7 +104,7 @@ def _one(kind: str, what: str, name: str, arrays: Mapping[str, Array], most: int
         raise ValueError(f"{kind}: expected {what} of the graph, {have}, got {name!r}")
     if most == 2 and len(array.shape) != 2:
         raise ValueError(
-            f"{kind}: expected a row for each vertex, got ndata[{name!r}] of shape {array.shape}"
+            f"{kind}: expected a row for each node, got ndata[{name!r}] of shape {array.shape}"
         )
     if most == 1 and len(array.shape) != 1:
         where = f"{kind}[{name!r}]" if kind != "weight" else f"edata[{name!r}]"

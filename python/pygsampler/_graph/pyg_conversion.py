@@ -28,8 +28,8 @@ def to_pyg(graph: RelationState, edge_data: Names, node_data: Names) -> Any:
     both = [name for name in of_edges if name in of_nodes]
     if both:
         raise ValueError(
-            f"edge_data: expected names that nodes do not have, which Data keeps beside them, got "
-            f"{both[0]!r} of both; edge_data=[...] chooses"
+            f"edge_data: expected names that no node array has, since Data has one namespace, got "
+            f"{both[0]!r} of both; edge_data=[...] selects arrays"
         )
     for name, array in {**of_edges, **of_nodes}.items():
         _put(data, name, array)

@@ -248,14 +248,14 @@ class Relation(RelationState):
         of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
         if of_edges is not None and of_nodes is not None:
             raise ValueError(
-                f"time: expected the name of an edge or of a vertex array, got {name!r}, which is "
+                f"time: expected the name of an edge or of a node array, got {name!r}, which is "
                 "that of both"
             )
         values = of_nodes if of_edges is None else of_edges
         if values is None:
             have = ", ".join(map(repr, [*self.edata, *self.ndata])) or "none"
             raise ValueError(
-                f"time: expected the name of an edge or vertex array of the graph ({have}), got "
+                f"time: expected the name of an edge or node array of the graph ({have}), got "
                 f"{name!r}"
             )
         return self._by_time(name, values, of_edges is None, self._kind_of_times(name), mask, prob)
@@ -279,7 +279,7 @@ class Relation(RelationState):
                 return self._twin_by_time(lambda own: own._timed_by(name, values, kind, mask, prob))
             return self._by_time(name, values, True, kind, mask, prob)
 
-        by_others = self._kept(("times of vertices",), TimeSortedBySource)
+        by_others = self._kept(("times of nodes",), TimeSortedBySource)
         return by_others.of(values, name, mask, prob, make=make)
 
     def _by_time(
@@ -584,7 +584,7 @@ class Relation(RelationState):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._whole is not None:
-            raise TypeError("graph: expected the graph that it was made of, got a form to pickle")
+            raise TypeError("graph: expected the original graph to pickle, got data derived from it")
         parts = self._open()
         made: tuple[Any, ...] = Relation._checked, (*parts[:3], self._num_nodes)
         if self._file is not None:

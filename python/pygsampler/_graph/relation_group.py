@@ -207,7 +207,7 @@ class RelationGroup(EngineHandle):
         if bool(of_edges) == bool(of_nodes):
             got = "that of both" if of_edges else "that of none"
             raise ValueError(
-                f"time: expected the name of edge arrays, or of vertex arrays, of some types, got "
+                f"time: expected the name of edge arrays, or of node arrays, of some types, got "
                 f"{name!r}, which is {got}"
             )
         parts: dict[EdgeType, TimeSortedRelation | None] = {}

@@ -125,9 +125,8 @@ def inference(
             )
         if hasattr(graph, "partition"):
             raise TypeError(
-                "graph: expected a graph that this process has whole, got a DistributedGraph; open "
-                "the file that it was made of, of which each process maps what it reads, and give "
-                "group="
+                "graph: expected a whole graph, got a DistributedGraph; open the file that it was "
+                "partitioned from, which each process maps, and pass group="
             )
         if batch_size is not None:
             batch_size = integer(batch_size, "batch_size", 1)

@@ -304,7 +304,7 @@ class InferencePlan:
         if self.layers is not None and not self.graph.is_homogeneous:
             raise ValueError(
                 "resume: expected None for layers on a heterogeneous graph, whose results are not "
-                "kept, got a folder"
+                "stored, got a folder"
             )
         entries = [self.model] if self.layers is None else self.layers
         tensors = (

@@ -48,7 +48,7 @@ def check_assigned(loader: Any, name: str) -> None:
             f"make another {kind.__name__}; {', '.join(changing)} may be assigned"
         )
         raise AttributeError(
-            f"{name}: expected no assignment, since it is fixed when a loader is made, got "
+            f"{name}: expected no assignment, since it is fixed when a loader is created, got "
             f"one; {way}"
         )
     way = replacement(name) or similar(name, [*changing, *options])

@@ -83,11 +83,11 @@ class CandidatePool:
         on = self.on(device_of(like))
         there = self.available(like, bound)
         if on.reach is None:
-            check_some(there, bound, "vertices that are there")
+            check_some(there, bound, "nodes that are there")
             x = draw(like.long(), number, site, 1 << BITS, rows)
             return self.named(scaled(x, there)).to(like.dtype)
         total = torch.where(there > 0, on.reach[(there - 1).clamp(min=0)], 0.0)
-        check_some(total, bound, "vertices of positive weight that are there")
+        check_some(total, bound, "nodes of positive weight that are there")
         x = draw(like.long(), number, site, 1 << _FRACTION, rows)
         # The first factor is below 1, so the product is below the total in float64 too.
         at = x.double() * 0.5**_FRACTION * total
@@ -137,7 +137,7 @@ def check_bound(
         return bound.double() if float_ else bound.long()
     if not float_:
         raise TypeError(
-            f"seed_time: expected integers, as the times of vertices, got {bound.dtype}"
+            f"seed_time: expected integers, as the times of nodes, got {bound.dtype}"
         )
     if bool(bound.isnan().any()):
         raise ValueError("seed_time: expected numbers, got NaN")
@@ -148,7 +148,7 @@ def _times(array: Array, count: int) -> torch.Tensor:
     values = array.torch()
     if values.dim() != 1 or values.dtype == torch.bool:
         raise TypeError(
-            f"time: expected a number for each vertex, got {array.dtype} of shape "
+            f"time: expected a number for each node, got {array.dtype} of shape "
             f"{tuple(values.shape)}"
         )
     made = values.double() if values.is_floating_point() else values.long()

@@ -195,7 +195,7 @@ def _checked(exclude: Any, links: Mapping[Any, SeedEdges], typed: bool) -> Any:
         )
     if any(of.ids is None for of in links.values()):
         raise ValueError(
-            f"exclude: expected None with pairs of vertices, whose edge ids are not known, got "
+            f"exclude: expected None with pairs of nodes, whose edge ids are not known, got "
             f"{exclude!r}; give the ids of the edges instead"
         )
     return exclude

@@ -65,7 +65,7 @@ def edge_relation(graph: Any, edge_type: Any = None) -> EdgeRelation:
         check_graph(graph)
         if edge_type is not None:
             raise ValueError(
-                f"edge_type: expected None for a graph without types, got {describe(edge_type)}"
+                f"edge_type: expected None for a homogeneous graph, got {describe(edge_type)}"
             )
         n = graph.num_nodes
         return EdgeRelation(graph, n, n, ("", ""), 0, graph.ndata, graph.ndata)

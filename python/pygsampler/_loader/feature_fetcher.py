@@ -159,7 +159,7 @@ class FeatureFetcher:
                     if cache.policy == "degree" and where == "edge_features":
                         raise ValueError(
                             f"{_called(where, name)}: expected a cache of edges by another policy "
-                            "than 'degree', which is of vertices"
+                            "than 'degree', which ranks nodes"
                         )
                     cache.fill(graph)
                 yield features, ids_of
@@ -382,7 +382,7 @@ def in_reach(tables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Features]
 def check_names(features: Any, labels: Any) -> None:
     """Raises ValueError for features that are called what labels are."""
     if labels is not None and isinstance(features, Mapping) and LABELS in features:
-        raise ValueError(f"features: expected another name beside labels, got {LABELS!r}")
+        raise ValueError(f"features: expected another name, since labels= uses it, got {LABELS!r}")
 
 
 def check_name(name: Any, where: str, kind: type) -> None:

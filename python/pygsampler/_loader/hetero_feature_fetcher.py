@@ -120,7 +120,7 @@ class HeteroFeatureFetcher(FeatureFetcher):
                 features = checked(value, here, counts[kind], f"{things} of that type")
                 if features._cache is not None:
                     raise ValueError(
-                        f"{here}: expected features without a cache for a graph with types, got "
+                        f"{here}: expected features without a cache for a heterogeneous graph, got "
                         f"one of policy {features._cache.policy!r}"
                     )
                 yield name, kind, place_features(features, here, self._device, labels)

@@ -114,7 +114,7 @@ class NegativeSampling:
             )
         if time_attr is not None and not isinstance(time_attr, str):
             raise TypeError(
-                f"time_attr: expected the name of a vertex array, got {describe(time_attr)}"
+                f"time_attr: expected the name of a node array, got {describe(time_attr)}"
             )
         if time_attr is not None and kind == "degree":
             raise ValueError(
@@ -227,7 +227,7 @@ class NegativeSampling:
         ):
             if weight is not None and len(weight) != count:
                 raise ValueError(
-                    f"{name}: expected a weight for each of {count} vertices, got {len(weight)}"
+                    f"{name}: expected a weight for each of {count} nodes, got {len(weight)}"
                 )
         if self.kind in ("degree", "structural"):
             relation.known(repr(self.kind))
@@ -285,7 +285,7 @@ class NegativeSampling:
                 of = relation.ends[0 if src else 1]
                 kind = f" of type {of!r}" if of else ""
                 raise ValueError(
-                    f"time_attr: expected the name of an array of vertices{kind} ({have}), got "
+                    f"time_attr: expected the name of an array of nodes{kind} ({have}), got "
                     f"{self.time_attr!r}"
                 )
             array = data[self.time_attr]
@@ -320,7 +320,7 @@ def _earlier(
     if not bool(alone.any()):
         return found
     among = pool.available(dst, bound)
-    check_some(among[alone], bound[alone], "vertices that are there")
+    check_some(among[alone], bound[alone], "nodes that are there")
     any_of = pool.named(scaled(x, among).clamp(max=pool.count - 1)).to(dst.dtype)
     return torch.where(alone.unsqueeze(1), any_of, found)
 
@@ -344,7 +344,7 @@ def _check_links(src: Any, dst: Any) -> None:
             f"dst: expected {src.dtype} on {src.device} as src, got {dst.dtype} on {dst.device}"
         )
     if len(src) != len(dst):
-        raise ValueError(f"dst: expected {len(src)} vertices as src, got {len(dst)}")
+        raise ValueError(f"dst: expected {len(src)} nodes as src, got {len(dst)}")
 
 
 def checked_weights(given: Any, name: str, thing: str) -> torch.Tensor | None:

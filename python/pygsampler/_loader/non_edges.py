@@ -103,7 +103,7 @@ class NonEdges:
                 f"all {self.others} others" if bound is None else "all that are there at its time"
             )
             raise ValueError(
-                f"negative_sampling: expected vertices that lack an edge to another, got {vertex}, "
+                f"negative_sampling: expected nodes without an edge to some node, got {vertex}, "
                 f"from which edges lead to {those}"
             )
         x = draw(at, number, site, 1 << BITS, rows)

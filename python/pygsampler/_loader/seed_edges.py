@@ -244,7 +244,7 @@ def _links(
     if given.dim() == 1:
         if relation.graph is None:
             raise ValueError(
-                f"{name}: expected vertices, shape [2, E], of a relation that the graph has no "
+                f"{name}: expected nodes, shape [2, E], of a relation that the graph has no "
                 f"edges of, got shape {tuple(given.shape)}"
             )
         _check_range(given, name, relation.graph.num_edges, "an edge id")
@@ -252,7 +252,7 @@ def _links(
     if given.dim() != 2 or given.shape[0] != 2:
         raise ValueError(f"{name}: expected shape [E] or [2, E], got {tuple(given.shape)}")
     for row, count in enumerate((relation.num_src, relation.num_dst)):
-        _check_range(given[row], name, count, "a vertex", f"{row}, ")
+        _check_range(given[row], name, count, "a node", f"{row}, ")
     return None, given
 
 

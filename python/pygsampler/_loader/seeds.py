@@ -157,18 +157,18 @@ def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
             tensor = as_tensor(seeds)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(
-                f"seeds: expected a 1-D array of int32 or int64 vertex ids, "
+                f"seeds: expected a 1-D array of int32 or int64 node ids, "
                 f"got {describe(seeds)}: {error}"
             ) from None
         if tensor.numel() == 0 and isinstance(seeds, (list, tuple)):
             tensor = tensor.to(torch.int64)
     if tensor.dtype == torch.bool:
         raise TypeError(
-            "seeds: expected vertex ids, got a boolean mask; "
+            "seeds: expected node ids, got a boolean mask; "
             "mask.nonzero().squeeze(1) gives the ids that it selects"
         )
     if tensor.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"seeds: expected int32 or int64 vertex ids, got {tensor.dtype}")
+        raise TypeError(f"seeds: expected int32 or int64 node ids, got {tensor.dtype}")
     if tensor.dim() != 1:
         raise ValueError(f"seeds: expected a 1-D array, got shape {tuple(tensor.shape)}")
     if tensor.device.type not in ("cpu", "cuda"):

@@ -221,8 +221,8 @@ class StaticEpochs:
     def _check(self, begun: int) -> None:
         if begun != self._begun:
             raise Error(
-                "static: expected one pass at a time, since all have one memory; got a batch of a "
-                "pass after another began"
+                "static: expected one epoch at a time, since all use one memory, got a batch of an "
+                "epoch after another began"
             )
 
     def _number(self, step: int) -> int:

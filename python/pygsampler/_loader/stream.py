@@ -161,7 +161,7 @@ def _checked(seeds: Any, where: str, num_nodes: int) -> Array:
     if len(values) and not 0 <= min(values) <= max(values) < num_nodes:
         place = next(i for i, value in enumerate(values) if not 0 <= value < num_nodes)
         raise IndexError(
-            f"{where}[{place}]: expected a vertex in [0, {num_nodes}), got {values[place]}"
+            f"{where}[{place}]: expected a node in [0, {num_nodes}), got {values[place]}"
         )
     return ids
 

@@ -485,6 +485,7 @@ def check_blocks(sampler: Sampler[Any]) -> None:
     """Raises ValueError for a sampler whose batches are neither blocks nor subgraphs."""
     if sampler.result_kind not in ("blocks", "subgraph"):
         raise ValueError(
-            f"sampler: expected one of blocks or subgraphs, got {describe(sampler)}, whose batches "
-            f"are {sampler.result_kind}; pygsampler.torch.DataLoader takes it"
+            "sampler: expected a sampler that returns blocks or subgraphs, got "
+            f"{describe(sampler)}, which returns {sampler.result_kind}; use "
+            "pygsampler.torch.DataLoader"
         )

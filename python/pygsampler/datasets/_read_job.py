@@ -75,7 +75,7 @@ def warn_sparse_ids(source: str, plan: dict[str, Any], num_nodes: int, num_edges
     if plan["decided"] or num_nodes <= max(_MANY_NODES, _NODES_PER_EDGE * num_edges):
         return
     logging.getLogger("pygsampler").warning(
-        "%s: %s vertices for %s edge%s; renumber=True numbers those that have edges",
+        "%s: %s nodes for %s edge%s; renumber=True numbers those that have edges",
         os.path.basename(source),
         f"{num_nodes:,}",
         f"{num_edges:,}",

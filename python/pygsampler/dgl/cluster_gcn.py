@@ -145,7 +145,7 @@ class ClusterGCNSampler(Sampler):
             raise ValueError(f"partition_ids: expected distinct parts, got {parts.tolist()}")
         if g.num_nodes() != len(self.partition_node_ids):
             raise ValueError(
-                f"g: expected the graph that was cut, of {len(self.partition_node_ids)} vertices, "
+                f"g: expected the graph that was cut, of {len(self.partition_node_ids)} nodes, "
                 f"got one of {g.num_nodes()}"
             )
         seeds = self.partition_node_ids[cluster_places(self.partition_offset, parts)]

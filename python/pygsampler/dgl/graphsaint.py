@@ -84,7 +84,7 @@ class SAINTSampler(OptionSampler, Sampler):
             output_device=output_device,
         )
 
-    budget = SamplerOption("As given; what is assigned counts from the next one on.")
+    budget = SamplerOption("The argument; an assignment applies from the next subgraph on.")
     prefetch_ndata = Renamed("prefetch_node_feats")
     prefetch_edata = Renamed("prefetch_edge_feats")
 

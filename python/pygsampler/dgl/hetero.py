@@ -162,7 +162,7 @@ def subgraph_of_types(g: Any, nodes: Any, exclude_eids: Any) -> Any:
     for kind, ids in by_type.items():
         if len(ids.unique()) < len(ids):
             raise ValueError(
-                f"seed_nodes[{kind!r}]: expected each vertex once for the subgraph of a "
+                f"seed_nodes[{kind!r}]: expected each node once for the subgraph of a "
                 "heterograph, got one that is there twice"
             )
     place = next(iter(by_type.values())).device

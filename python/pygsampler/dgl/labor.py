@@ -173,7 +173,7 @@ class LaborSampler(HeteroOptionSampler):
                 if self.prob not in g.edges[kind].data:
                     block.edges[kind].data.pop("edge_weights", None)
 
-    fanouts = SamplerOption("As given, outermost hop first; what is assigned counts.")
+    fanouts = SamplerOption("The argument, outermost hop first; an assignment applies.")
     prob = SamplerOption("The name of the weights in ``g.edata``; None: edges are equal.")
     importance_sampling = SamplerOption("i of LABOR-i.")
     layer_dependency = SamplerOption("Whether the numbers are the same in all hops.")

@@ -501,7 +501,7 @@ class PGSampler(HeteroOptionSampler):
         )
 
     fanouts = SamplerOption(
-        "As given, outermost hop first; what is assigned, or put into a list, counts."
+        "The argument, outermost hop first; an assignment, also to an element, applies."
     )
     replace = SamplerOption("Whether edges are sampled with replacement.")
     prob = SamplerOption(

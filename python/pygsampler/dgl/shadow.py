@@ -102,8 +102,8 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
         made = subgraph_of_types(g, nodes, exclude_eids)
         return nodes, seeds, made if self.output_device is None else made.to(self.output_device)
 
-    fanouts = SamplerOption("As given, innermost hop last; what is assigned counts.")
-    replace = SamplerOption("Whether neighbours are drawn with replacement.")
+    fanouts = SamplerOption("The argument, innermost hop last; an assignment applies.")
+    replace = SamplerOption("True to draw neighbors with replacement.")
     prob = SamplerOption("The name of the weights in ``g.edata``; None: edges are equal.")
 
     def __repr__(self) -> str:

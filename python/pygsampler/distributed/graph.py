@@ -118,7 +118,7 @@ class DistributedGraph(Graph):
             have = ", ".join(map(repr, arrays)) or "none"
             of_type = "" if node_type is None else f" of {node_type!r}"
             raise KeyError(
-                f"expected the name of a vertex array of the graph ({have}), got {name!r}{of_type}"
+                f"expected the name of a node array of the graph ({have}), got {name!r}{of_type}"
             )
         return DistributedFeatures(
             self._service, called, arrays[name], nodes.num_nodes, nodes.bounds

@@ -66,7 +66,7 @@ class HeteroPartition(Partition):
             with_arrays = [str(name) for name in types["arrays"]]
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ValueError(
-                f"{made.folder}: expected the parts of a graph with types, got others"
+                f"{made.folder}: expected the parts of a heterogeneous graph, got others"
             ) from None
         made.relations = tuple(
             Partition.open(made.folder / _of_relation(i)) for i in range(len(made.edge_types))
@@ -160,7 +160,7 @@ def _times(graph: Graph, kind: str, names: Sequence[str]) -> dict[str, Array]:
             found[name] = checked_times(f"times[{i}]", name, graph.ndata[kind])
         elif not any(name in arrays for arrays in graph.ndata.values()):
             raise ValueError(
-                f"times[{i}]: expected the name of a vertex array of some type, got {name!r}"
+                f"times[{i}]: expected the name of a node array of some type, got {name!r}"
             )
     return found
 

@@ -71,7 +71,7 @@ class Shard:
     those that ``partition(times=)`` was told of."""
 
     def __init__(self) -> None:
-        raise TypeError("Shard: made by Partition.shard")
+        raise TypeError("Shard: created by Partition.shard only")
 
     @classmethod
     def _of(cls, rank: int, about: Mapping[str, Any], graph: Graph) -> Shard:
@@ -100,7 +100,7 @@ class Shard:
 
     def __repr__(self) -> str:
         return (
-            f"Shard(rank={self.rank}, vertices [{self.first}, {self.last}), "
+            f"Shard(rank={self.rank}, nodes [{self.first}, {self.last}), "
             f"{self.graph.num_edges} edges)"
         )
 
@@ -235,7 +235,7 @@ class Partition:
         graph = Graph.open(path)
         if (graph.num_nodes, graph.num_edges) != (self.num_nodes, about["num_edges"]):
             raise ValueError(
-                f"{path}: expected part {rank} of a graph of {self.num_nodes} vertices, with "
+                f"{path}: expected part {rank} of a graph of {self.num_nodes} nodes, with "
                 f"{about['num_edges']} edges, got {graph.num_nodes} and {graph.num_edges}"
             )
         return Shard._of(rank, about, graph)
@@ -334,7 +334,7 @@ def write_parts(
 def names_of(times: Any) -> list[str]:
     """The names of node arrays in ``times``; TypeError for others."""
     if isinstance(times, str):
-        raise TypeError(f"times: expected names of vertex arrays, got one name, {times!r}")
+        raise TypeError(f"times: expected names of node arrays, got one name, {times!r}")
     names = list(times)
     for place, name in enumerate(names):
         if not isinstance(name, str):
@@ -348,7 +348,7 @@ def checked_times(where: str, name: str, ndata: Mapping[str, Array]) -> Array:
     if values is None:
         have = ", ".join(map(repr, ndata)) or "none"
         raise ValueError(
-            f"{where}: expected the name of a vertex array of the graph ({have}), got {name!r}"
+            f"{where}: expected the name of a node array of the graph ({have}), got {name!r}"
         )
     if len(values.shape) != 1 or values.dtype not in ("int32", "int64", "float32", "float64"):
         raise ValueError(
@@ -388,11 +388,11 @@ def description(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON, got {error}") from None
     if not isinstance(about, dict) or about.get("format") != _FORMAT:
-        raise ValueError(f"{path}: expected the description of a graph in parts, got another")
+        raise ValueError(f"{path}: expected the description of a partitioned graph, got another")
     if about.get("version") != _VERSION:
         raise ValueError(
-            f"{path}: expected version {_VERSION}, got {about.get('version')!r}; it was made "
-            "by another version of pygsampler"
+            f"{path}: expected version {_VERSION}, got {about.get('version')!r}; another "
+            "version of pygsampler wrote it"
         )
     return about
 

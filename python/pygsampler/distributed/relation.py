@@ -86,7 +86,7 @@ class PartitionedRelation(Relation):
         if isinstance(self._service, NoService):
             self._service.check(None)
         raise ValueError(
-            "sampler: expected one of neighbours, walks or a program for a graph in parts, got one "
+            "sampler: expected one of neighbors, walks or a program for a partitioned graph, got one "
             "of another family"
         )
 
@@ -100,7 +100,7 @@ class PartitionedRelation(Relation):
         # Those of edges come with the rows.
         self._service.check_arrays(list(names.edges), names.weight)
         if of_nodes := sorted({*names.vertices, *names.rows}):
-            self._refuse(f"vertex arrays ({', '.join(map(repr, of_nodes))})")
+            self._refuse(f"node arrays ({', '.join(map(repr, of_nodes))})")
         return self
 
     def _walked(

@@ -159,8 +159,8 @@ class RowService:
         """Error where nobody answers."""
         if self._generation != library.generation():
             raise Error(
-                "graph: expected a graph in parts that this process has opened, got one of its "
-                "parent's; the exchange does not come along with a fork"
+                "graph: expected a partitioned graph that this process has opened, got one of its "
+                "parent process; a fork does not inherit the exchange"
             )
         if self._failed is not None:
             raise Error(self._failed)

@@ -34,22 +34,22 @@ def times_of(
     of_edges = any(name in arrays for arrays in edges)
     if of_edges and name in nodes:
         raise ValueError(
-            f"time: expected the name of an edge or of a vertex array, got {name!r}, which is that "
+            f"time: expected the name of an edge or of a node array, got {name!r}, which is that "
             "of both"
         )
     if not of_edges and name not in nodes:
         known = dict.fromkeys([*(each for arrays in edges for each in arrays), *nodes])
         have = ", ".join(map(repr, known)) or "none"
         raise ValueError(
-            f"time: expected the name of an edge or vertex array of the graph in parts ({have}), "
+            f"time: expected the name of an edge or node array of the partitioned graph ({have}), "
             f"got {name!r}"
         )
     found: list[Any] = []
     for relation, arrays, here in zip(relations, edges, sources, strict=True):
         if name in here and name not in relation.times:
             raise ValueError(
-                f"time: expected an edge array, or vertices' times that the parts were written "
-                f"with, got {name!r}, a vertex array; partition(..., times=[{name!r}]) and "
+                f"time: expected an edge array, or nodes' times that the parts were written "
+                f"with, got {name!r}, a node array; partition(..., times=[{name!r}]) and "
                 "pygsampler partition --times write them"
             )
         found.append(arrays.get(name) if of_edges else relation.times.get(name))

@@ -220,7 +220,7 @@ class Client:
     ) -> Generator[Any, None, None]:
         count = len(ids) if ids is not None else self.about()["num_nodes"]
         if not isinstance(count, int):
-            raise TypeError("seeds: expected a graph without types, got one with types")
+            raise TypeError("seeds: expected a homogeneous graph, got a heterogeneous one")
         if mixed:
             ids = _shuffled(ids, count, sampler.seed, epoch)
         pool = ThreadPoolExecutor(depth, "pygsampler-flight")

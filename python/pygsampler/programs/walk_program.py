@@ -59,7 +59,7 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
             The arguments of ``Program.explain``.
         """
         text = super().explain(graph, seeds, batches=batches)
-        return Explanation(f"walks, made by {self._walk!r}\n{text}")
+        return Explanation(f"walks of {self._walk!r}\n{text}")
 
     def launch(
         self,

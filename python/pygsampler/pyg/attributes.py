@@ -146,7 +146,7 @@ class Attributes(Sampler):
     def _only(self, name: str) -> Any:
         if self.is_hetero:
             raise AttributeError(
-                f"{name}: expected a sampler of a graph without types, got one with them; "
+                f"{name}: expected a sampler of a homogeneous graph, got a heterogeneous one; "
                 f"{name}_dict has it by type"
             )
         return self.graph

@@ -105,7 +105,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         if not isinstance(sampler, sampler_base.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
-                "pygsampler.pyg.PGSampler takes numbers of neighbours"
+                "pygsampler.pyg.PGSampler takes numbers of neighbors"
             )
         check_blocks(sampler)
         if sampler._names_relations and type(self) is Sampler:
@@ -286,7 +286,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         """
         if not self._sampler.is_rooted:
             raise ValueError(
-                f"sampler: expected one whose vertices follow from the ends of edges, got "
+                f"sampler: expected one whose nodes are the ends of its edges, got "
                 f"{describe(self._sampler)}"
             )
         inputs = EdgeSamplerInput.cast(index)

@@ -433,8 +433,8 @@ def _refuse_edge_values(args: list[Any], kwargs: dict[str, Any]) -> None:
     found = [name for name in kwargs if name.startswith("edge_")]
     if args or found:
         raise TypeError(
-            f"{found[0] if found else 'arguments'}: expected nothing beside a MiniBatch, whose "
-            "blocks have edges of their own, got some; values of edges go with a batch of "
+            f"{found[0] if found else 'arguments'}: expected no more arguments with a "
+            "MiniBatch, whose blocks have the edges, got some; edge values need a batch of "
             "NeighborLoader"
         )
 

@@ -47,8 +47,8 @@ def _same(where: str, name: str, got: int | None, expected: int) -> None:
     if got is not None and got != expected:
         raise ValueError(
             f"{where}: expected {expected} {name} as in the sampler's graph, got {got}; a sampler "
-            f"keeps the graph that it was made of: make the loader, or its neighbor_sampler, "
-            f"anew of this data"
+            "uses the graph that it was created with: create the loader, or its neighbor_sampler, "
+            "from this data"
         )
 
 

@@ -57,7 +57,7 @@ def mirrored(graph: Any, name: str) -> Any:
     if graph._service is not None:
         raise NotImplementedError(
             "temporal_comparison: expected 'monotonically_decreasing', 'strictly_decreasing' or "
-            "None for a graph in parts"
+            "None for a partitioned graph"
         )
     if is_homogeneous(graph):
         return graph.with_data(_negated(graph.edata, name), _negated(graph.ndata, name))

@@ -146,7 +146,7 @@ class HGTSampler(HeteroRequests):
             The arguments of ``PGSampler.sample_from_edges``.
         """
         raise NotImplementedError(
-            "sample_from_edges: expected a sampler of neighbours, got one of HGT's subgraphs, "
+            "sample_from_edges: expected a neighbor sampler, got a sampler of HGT's subgraphs, "
             "which are around nodes"
         )
 

@@ -385,8 +385,8 @@ def _same(name: str, value: Any, known: Any) -> None:
     """Raises AttributeError for what would be without effect."""
     if value != known:
         raise AttributeError(
-            f"{name}: cannot be assigned, since a sampler keeps its rows by time; make another "
-            "sampler"
+            f"{name}: cannot be assigned, since a sampler has sorted its rows by time; create "
+            "another sampler"
         )
 
 

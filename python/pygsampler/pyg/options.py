@@ -77,8 +77,8 @@ def assignable(name: str, value: Any) -> None:
     """An error for attributes of a sampler that would be without effect if they were assigned."""
     if name in _OF_THE_GRAPH:
         raise AttributeError(
-            f"{name}: cannot be assigned, since a sampler keeps the graph that it was made of; "
-            f"make another sampler"
+            f"{name}: cannot be assigned, since a sampler uses the graph that it was created "
+            "with; create another sampler"
         )
     elif name == "seed":
         raise AttributeError("seed: cannot be assigned; set_seed(n) takes another")
@@ -90,8 +90,8 @@ def weights(weight_attr: str | None, known: Iterable[str]) -> str | None:
         return weight_attr
     have = ", ".join(map(repr, known)) or "none"
     raise ValueError(
-        f"weight_attr: expected None or the name of an array that the sampler was made "
-        f"with ({have}), got {describe(weight_attr)}; make another sampler"
+        f"weight_attr: expected None or the name of an array that the sampler was "
+        f"created with ({have}), got {describe(weight_attr)}; make another sampler"
     )
 
 

@@ -95,7 +95,7 @@ class ClusterGCN(ProgramSampler[Any]):
         check_graph(graph)
         if graph.num_nodes != len(self._nodes):
             raise ValueError(
-                f"graph: expected the one that was cut, of {len(self._nodes)} vertices, got one of "
+                f"graph: expected the one that was cut, of {len(self._nodes)} nodes, got one of "
                 f"{graph.num_nodes}"
             )
         given = Array._of_view(as_ids(seeds, "seeds", graph._device)).cpu()
@@ -143,13 +143,13 @@ def cluster_gcn_parts(part: Any, *, seed: int | None = None) -> ClusterGCN:
     cut = np.asarray(part)
     if cut.dtype.kind not in "iu" or cut.ndim != 1:
         raise TypeError(
-            f"part: expected a vector of integers, one for each vertex, got {describe(part)} of "
+            f"part: expected a vector of integers, one for each node, got {describe(part)} of "
             f"{cut.dtype} and shape {list(cut.shape)}"
         )
     if len(cut) and cut.min() < 0:
         raise ValueError(f"part: expected numbers >= 0, got {cut.min()}")
     if len(cut) and cut.max() >= len(cut):
         raise ValueError(
-            f"part: expected at most a cluster for each of {len(cut)} vertices, got {cut.max()}"
+            f"part: expected at most a cluster for each of {len(cut)} nodes, got {cut.max()}"
         )
     return ClusterGCN(np.ascontiguousarray(cut, np.int64), seed)

@@ -88,7 +88,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
     @property
     def plan(self) -> Hashable:
         """The options."""
-        return "fixed neighbours", self._fanout, self._all.plan
+        return "fixed neighbors", self._fanout, self._all.plan
 
     def sampled_graph(self, graph: Graph) -> Graph:
         """The graph of the edges that were drawn, by the ids that they have in ``graph``."""

@@ -147,7 +147,7 @@ def _by_iteration(given: Any) -> Any:
     counts: dict[str, list[Any]] = {}
     for kind, numbers in given.items():
         if not isinstance(kind, str):
-            raise TypeError(f"num_samples: expected types of vertices, got {describe(kind)}")
+            raise TypeError(f"num_samples: expected types of nodes, got {describe(kind)}")
         if isinstance(numbers, (str, bytes, Mapping)) or not hasattr(numbers, "__len__"):
             raise TypeError(
                 f"num_samples[{kind!r}]: expected a sequence of int, got {describe(numbers)}"

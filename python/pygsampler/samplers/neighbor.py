@@ -292,7 +292,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         if made is None:
             if self.mode not in NEIGHBOR:
                 raise ValueError(
-                    f"mode: expected one of {NEIGHBOR} for a graph with types, got {self.mode!r}"
+                    f"mode: expected one of {NEIGHBOR} for a heterogeneous graph, got {self.mode!r}"
                 )
             plan = self._plan
             if plan["family"] != "typed":

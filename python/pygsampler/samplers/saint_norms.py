@@ -93,5 +93,5 @@ def count_subgraphs(graph: Graph, sampler: Sampler[Any], coverage: int, together
             met += len(found.nodes)
         batches += together
         if met == before:
-            raise ValueError("sampler: expected subgraphs with vertices, got empty ones")
+            raise ValueError("sampler: expected subgraphs with nodes, got empty ones")
     return batches, nodes, edges, targets

@@ -313,7 +313,7 @@ class RestartNeighbors(Sampler[Visits]):
         seed: int | None = None,
     ) -> None:
         if types is not None and not isinstance(types, str):
-            raise TypeError(f"types: expected the name of a vertex array, got {describe(types)}")
+            raise TypeError(f"types: expected the name of a node array, got {describe(types)}")
         super().__init__(seed)
         self._types = types
         self._top = _counts(top, "top", types is None)
@@ -346,7 +346,7 @@ class RestartNeighbors(Sampler[Visits]):
         for kind in (*self._top, *self._caps):
             if kind not in graph.node_types:
                 known = ", ".join(map(repr, graph.node_types))
-                raise ValueError(f"top: expected types of vertices among {known}, got {kind!r}")
+                raise ValueError(f"top: expected types of nodes among {known}, got {kind!r}")
         kinds, prob = graph.edge_types, self._walk.plan["prob"]
         return graph._joint(kinds, kinds[0][0], () if prob is None else (prob,))
 
@@ -405,7 +405,7 @@ class RestartNeighbors(Sampler[Visits]):
         if values is None:
             have = ", ".join(map(repr, graph.ndata)) or "none"
             raise ValueError(
-                f"types: expected the name of a vertex array of the graph ({have}), "
+                f"types: expected the name of a node array of the graph ({have}), "
                 f"got {self._types!r}"
             )
         return values

@@ -247,7 +247,7 @@ class Walks(EngineResult[ArrayT]):
     def _tensors(self, what: str) -> Walks[Tensor]:
         if self.form != "torch":
             raise TypeError(
-                f"Walks.{what}: expected walks in torch tensors, got form {self.form!r}; "
+                f"Walks.{what}: expected walks in torch tensors, got form={self.form!r}; "
                 "use .torch()"
             )
         return self  # type: ignore[return-value]

@@ -70,7 +70,7 @@ class Visits(HasFeatures):
         def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self) -> None:
-        raise TypeError("Visits: made by PinSAGE.sample, RestartNeighbors.sample and Walks.visits")
+        raise TypeError("Visits: created by PinSAGE.sample, RestartNeighbors.sample and Walks.visits only")
 
     @classmethod
     def _new(
@@ -276,7 +276,7 @@ class Visits(HasFeatures):
     def _tensors(self, what: str) -> Visits:
         if self.form != "torch":
             raise TypeError(
-                f"Visits.{what}: expected visits in torch tensors, got form {self.form!r}; "
+                f"Visits.{what}: expected visits in torch tensors, got form={self.form!r}; "
                 "use .torch()"
             )
         return self

@@ -8,18 +8,18 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// kind is the vertices of one type.
+// kind is the nodes of one type.
 type kind struct {
-	// How many the batch has, how many seeds were given, and how many of these are distinct; where
-	// the arrays of the first three rows of a type begin, and of the trees, 0 for none.
+	// Words per node type: the number of nodes, of seeds with repetitions, and of distinct seeds;
+	// the offsets of the arrays of the first three rows of a type, and of the trees, 0 for none.
 	nodes, seeds, distinct    int64
 	list, given, place, trees int64
-	// How many vertices there were when each hop began, and in the end.
+	// The number of nodes when each hop began, and at the end.
 	ends []int64
 }
 
-// more is how many rows a type has beside those of the batch: one for each seed that was given
-// before.
+// more is the number of rows that a type has in addition to the rows of the batch: one for each
+// repetition of a seed.
 func (k *kind) more() int64 { return k.seeds - k.distinct }
 
 // relation is the edges between two types.
@@ -28,14 +28,15 @@ type relation struct {
 	bits     int64
 	// Words of a block for each hop, that of the seeds first.
 	blocks [][]int64
-	// How many edges each hop has here, all have, and how many of these have a factor; -1: none.
+	// The number of edges of each hop in this list, in all hops, and the number of edges with a
+	// factor; -1 for none.
 	of             []int64
 	edges, weights int64
 	row, ids, at   int64
 }
 
-// joint is a batch, and what is made of it.
-type joint struct {
+// edgeList is a batch and its edge list.
+type edgeList struct {
 	data      int64
 	bits      int64
 	hops      int
@@ -43,13 +44,13 @@ type joint struct {
 	relations []relation
 }
 
-// Joined makes a memory, with one reference, of the words of package batch for that, and the arrays
-// that they describe, of the batch at an address. ends are the types that each relation leads from and
-// to, two for each of Relations.
+// Joined returns a memory, with one reference, of the joined hops of the batch at an address: the
+// words of package batch for edge lists, and the arrays that they describe. ends holds the source
+// and target types of each relation, two for each of Relations.
 //
-// The batch has a vertex that is among the seeds twice once. Here each occurrence has a row of its
-// own, at the front, with the edges that were sampled for it, in every hop that expands it. Edges
-// out of it come from the first.
+// A batch holds a repeated seed once. In the result each occurrence has a row of its own, at the
+// front, with the edges that were sampled for it, in every hop that expands it. Edges out of it
+// come from the first occurrence.
 func Joined(data int64, ends []int64) (m memory.Memory, err error) {
 	j, err := read(data, ends)
 	if err != nil {
@@ -61,8 +62,8 @@ func Joined(data int64, ends []int64) (m memory.Memory, err error) {
 	return made[int64](j)
 }
 
-// Relations is how many relations of the batch at an address Joined is told the ends of: none where
-// there is one node type.
+// Relations returns the number of relations of the batch at an address whose ends Joined needs: 0
+// if there is one node type.
 func Relations(data int64) int64 {
 	head := memory.View[int64](data, batch.FixedWords)
 	if l, is := batch.LayoutOf(head); is && l.Types > 1 {
@@ -72,14 +73,14 @@ func Relations(data int64) int64 {
 }
 
 // read is what the words of a batch say.
-func read(data int64, ends []int64) (*joint, error) {
+func read(data int64, ends []int64) (*edgeList, error) {
 	head := memory.View[int64](data, batch.FixedWords)
 	l, is := batch.LayoutOf(head)
 	if !is {
 		return nil, &csc.ValueError{Text: "words: expected those of a batch of blocks, got others"}
 	}
 	words := memory.View[int64](data, int64(l.Words()))
-	j := &joint{
+	j := &edgeList{
 		data: data, bits: head[batch.WordIDBits], hops: l.Hops,
 		types: make([]kind, l.Types), relations: make([]relation, l.Relations),
 	}
@@ -112,7 +113,7 @@ func read(data int64, ends []int64) (*joint, error) {
 
 // ofBlocks counts by the seeds and by the sources of blocks: the destinations of a program's blocks
 // need not be the nodes that the words count.
-func (k *kind) ofBlocks(j *joint, words []int64) {
+func (k *kind) ofBlocks(j *edgeList, words []int64) {
 	k.distinct = k.seeds
 	if k.given != k.list {
 		k.distinct = 0
@@ -127,7 +128,7 @@ func (k *kind) ofBlocks(j *joint, words []int64) {
 }
 
 // at is an id of an array of the batch.
-func (j *joint) at(offset, i int64) int64 {
+func (j *edgeList) at(offset, i int64) int64 {
 	if j.bits == 32 {
 		return int64(view[int32](j, offset, i+1)[i])
 	}
@@ -135,15 +136,15 @@ func (j *joint) at(offset, i int64) int64 {
 }
 
 // view is an array of the batch.
-func view[T any](j *joint, offset, n int64) []T { return memory.View[T](j.data+offset, n) }
+func view[T any](j *edgeList, offset, n int64) []T { return memory.View[T](j.data+offset, n) }
 
-// again is whether a block has rows of seeds, which are there for each time that one was given.
+// again reports whether a block has rows of repeated seeds.
 func (r *relation) again(block []int64) bool {
 	return r.to.more() != 0 && block[batch.BlockFirstDst] == 0 && block[batch.BlockNumDst] != 0
 }
 
 // count finds how many edges, and factors, a relation has.
-func count[T csc.Index](j *joint, r *relation) {
+func count[T csc.Index](j *edgeList, r *relation) {
 	r.weights = -1
 	for _, block := range r.blocks {
 		n := block[batch.BlockNumEdges]
@@ -163,7 +164,7 @@ func count[T csc.Index](j *joint, r *relation) {
 }
 
 // inOrder is whether the hops' destinations follow each other.
-func (j *joint) inOrder() int64 {
+func (j *edgeList) inOrder() int64 {
 	for r := range j.relations {
 		first := int64(0)
 		for _, block := range j.relations[r].blocks {
@@ -191,7 +192,7 @@ func (p *pieces) add(n int64) {
 	p.end += n
 }
 
-func made[T csc.Index](j *joint) (m memory.Memory, err error) {
+func made[T csc.Index](j *edgeList) (m memory.Memory, err error) {
 	types, relations, hops := int64(len(j.types)), int64(len(j.relations)), int64(j.hops)
 	head := [batch.HopsWords]int64{
 		batch.HopsIDBits: j.bits, batch.HopsNumHops: hops,
@@ -284,8 +285,8 @@ func made[T csc.Index](j *joint) (m memory.Memory, err error) {
 }
 
 // pieces are those of integers of so many bytes, but for the last one: of the ids at one place, the
-// first of them of the vertices, the edge ids at another, and of the factors, 0 for none of this width.
-func (j *joint) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
+// first of them of the nodes, the edge ids at another, and of the factors, 0 for none of this width.
+func (j *edgeList) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
 	p := &pieces{width: width}
 	if j.bits == 8*width {
 		p.skip(ids)
@@ -316,7 +317,7 @@ func (j *joint) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
 }
 
 // none is whether no relation has edge ids of so many bits, or factors.
-func (j *joint) none(bits int64) bool {
+func (j *edgeList) none(bits int64) bool {
 	for r := range j.relations {
 		if j.relations[r].bits == bits || j.relations[r].weights >= 0 {
 			return false
@@ -326,7 +327,7 @@ func (j *joint) none(bits int64) bool {
 }
 
 // tell writes the words that come before those of pieces, and says how many.
-func (j *joint) tell(words []int64, head [batch.HopsWords]int64) int64 {
+func (j *edgeList) tell(words []int64, head [batch.HopsWords]int64) int64 {
 	end := copy(words, head[:])
 	put := func(n int64) { words[end] = n; end++ }
 	for t := range j.types {
@@ -351,8 +352,8 @@ func (j *joint) tell(words []int64, head [batch.HopsWords]int64) int64 {
 	return int64(end)
 }
 
-// list writes the vertices of a type, and says how many.
-func list[T csc.Index](j *joint, k *kind, out []T) int {
+// list writes the nodes of a type, and says how many.
+func list[T csc.Index](j *edgeList, k *kind, out []T) int {
 	nodes := view[T](j, k.list, k.nodes)
 	if k.more() == 0 {
 		return copy(out, nodes)
@@ -361,8 +362,8 @@ func list[T csc.Index](j *joint, k *kind, out []T) int {
 	return n + copy(out[n:], nodes[k.distinct:])
 }
 
-// first is where each of the distinct seeds is given first.
-func first[T csc.Index](j *joint, k *kind) []T {
+// first returns the first position of each distinct seed.
+func first[T csc.Index](j *edgeList, k *kind) []T {
 	found, places := make([]T, k.distinct), view[T](j, k.place, k.seeds)
 	for i := len(places) - 1; i >= 0; i-- {
 		found[places[i]] = T(i)
@@ -370,7 +371,7 @@ func first[T csc.Index](j *joint, k *kind) []T {
 	return found
 }
 
-// moved is where a vertex is once each seed has a row of its own.
+// moved is where a node is once each seed has a row of its own.
 func moved[T csc.Index](firsts []T, v, more T) T {
 	if int64(v) < int64(len(firsts)) {
 		return firsts[v]
@@ -379,7 +380,7 @@ func moved[T csc.Index](firsts []T, v, more T) T {
 }
 
 // join writes the edges of a relation, but for what becomes of their sources.
-func join[T csc.Index, E int32 | int64](j *joint, r *relation, row, col []T, ids []E, factors []float32) {
+func join[T csc.Index, E int32 | int64](j *edgeList, r *relation, row, col []T, ids []E, factors []float32) {
 	for _, block := range r.blocks {
 		rows, edges := block[batch.BlockNumDst], block[batch.BlockNumEdges]
 		indptr := view[T](j, block[batch.BlockIndptr], rows+1)

@@ -12,7 +12,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Request says which contexts to make. It is read-only meanwhile.
+// Request says which contexts to sample. It is read-only meanwhile.
 type Request struct {
 	Rule
 	request.Batch
@@ -25,12 +25,12 @@ type Request struct {
 // unitSeeds is how many seeds a worker takes at a time.
 const unitSeeds = 4
 
-// Sample makes the contexts and hands their memory, with one reference, to the caller. It returns
+// Sample samples the contexts and returns their memory, with one reference. It returns
 // request.ErrCancelled soon after stop is set.
 func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the graph's arrays changed while contexts were made, or a fault of pygsampler: %v", p)
+			err = fmt.Errorf("the graph's arrays changed while contexts were sampled, or a fault of pygsampler: %v", p)
 		}
 	}()
 	seeds := r.Seeds.Len()
@@ -163,7 +163,8 @@ type worker struct {
 	rows  rowBlock
 	merge merge
 
-	// Of a context: where its places begin, how many rows it has, and what is left of the budget.
+	// Values of a context: the first of its places, the number of its rows, and the rest of the
+	// budget.
 	first, count, left int64
 }
 

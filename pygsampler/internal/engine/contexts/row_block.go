@@ -11,7 +11,8 @@ const blockRows = times.Side
 
 // rowBlock is some rows of a hop, and where their edges are.
 type rowBlock struct {
-	// Of row i and relation j of its type: the first position and the number of its edges, at i * most + j.
+	// The first position and the number of the edges of row i and relation j of its type, at i *
+	// most + j.
 	starts, counts []int64
 	most           int
 

@@ -1,5 +1,6 @@
-// Package contexts makes contexts of fixed length on the CPU: around each seed the nearest rows of a graph, latest
-// first, until a budget. docs/guide/tables.md has the law; kernels/hetero/context.cu is the same on a device.
+// Package contexts samples contexts of fixed length on the CPU: around each seed the nearest rows
+// of a graph, latest first, up to a budget. docs/guide/tables.md has the law;
+// kernels/hetero/context.cu is the CUDA twin.
 package contexts
 
 import (
@@ -25,7 +26,7 @@ type Rule struct {
 	Times  times.Rule
 }
 
-// Cost is what a row of a node type takes of the budget.
+// Cost returns the part of the budget that a row of a node type takes.
 func (r *Rule) Cost(kind int) int64 {
 	if r.Cells == nil {
 		return 1
@@ -33,7 +34,7 @@ func (r *Rule) Cost(kind int) int64 {
 	return r.Cells[kind]
 }
 
-// Places is how many rows a context has at most.
+// Places returns the maximal number of rows of a context.
 func (r *Rule) Places() int64 {
 	if r.Cells == nil {
 		return r.Budget
@@ -41,7 +42,7 @@ func (r *Rule) Places() int64 {
 	return max(r.Budget/slices.Min(r.Cells), 1)
 }
 
-// CheckCells refuses seeds of a node type whose rows do not fit.
+// CheckCells returns an error for seeds of a node type whose rows do not fit.
 func (r *Rule) CheckCells(s *csc.Schema, counts []int64) error {
 	for kind, cost := range r.Cells {
 		if cost <= r.Budget || counts != nil && counts[kind] == 0 {
@@ -56,7 +57,8 @@ func (r *Rule) CheckCells(s *csc.Schema, counts []int64) error {
 	return nil
 }
 
-// Words describe the contexts of so many seeds. They are a function of that alone, and so are the places of the arrays.
+// Words returns the words that describe the contexts of seeds seeds. They depend on that number
+// only, and so do the offsets of the arrays.
 func (r *Rule) Words(seeds int64, types bool) (words [batch.ContextWords]int64) {
 	all := seeds * r.Places()
 	words[batch.WordSignature], words[batch.WordIDBits] = batch.ContextMagic, 64
@@ -80,7 +82,7 @@ func (r *Rule) Words(seeds int64, types bool) (words [batch.ContextWords]int64) 
 // bytesOfPlace is more than a place takes.
 const bytesOfPlace = 32
 
-// Affordable refuses contexts that have no room in memory.
+// Affordable returns an error for contexts that do not fit into memory.
 func (r *Rule) Affordable(seeds int64) error {
 	bytes := float64(seeds) * float64(r.Places()) * bytesOfPlace
 	if bytes >= math.MaxInt64/2 {

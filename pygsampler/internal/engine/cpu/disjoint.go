@@ -8,14 +8,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// disjointMap is what a disjoint batch knows beside its region: each vertex belongs to the
-// tree of one seed, and the pair has the number. How many pairs there will be is not
-// known beforehand, so the lists grow here and are copied into the region at the end.
+// disjointMap is the state of a disjoint batch outside of its region: each node belongs to the tree
+// of one seed, and the pair has the number. The number of pairs is not known beforehand, so the
+// lists grow here and are copied into the region at the end.
 type disjointMap[I csc.Index] struct {
 	vertices, of []I   // by local number; one more than used, as claimDirect has it
-	shift        int   // a pair's key is tree << shift | vertex
+	shift        int   // a pair's key is tree << shift | node
 	first        int64 // local number of the hop's first row
-	// Where edges have times: the key of each vertex's bound, by local number.
+	// The key of each node's time bound, by local number, if edges have times.
 	timed  bool
 	bounds []int64
 }
@@ -49,7 +49,7 @@ func (s *sampling[I]) plant() error {
 	return nil
 }
 
-// root numbers seeds in place, each a vertex of its own tree; trees are numbered from first on.
+// root numbers seeds in place, each a node of its own tree; trees are numbered from first on.
 func (t *disjointMap[I]) root(h *hashTable, seeds []I, first int64) {
 	for i, v := range seeds {
 		t.vertices[i], t.of[i] = v, I(first+int64(i))
@@ -61,7 +61,7 @@ func (t *disjointMap[I]) root(h *hashTable, seeds []I, first int64) {
 
 func (t *disjointMap[I]) key(i int64) uint64 { return uint64(t.of[i])<<t.shift | uint64(t.vertices[i]) }
 
-// reserve makes room for up to more new pairs beside n.
+// reserve allocates space for up to more new pairs after n.
 func (t *disjointMap[I]) reserve(l *lists, h *hashTable, n, more int64) error {
 	count := n + more + 1
 	if err := memory.Affordable(count * (2*idBits[I]()/8 + 32)); err != nil {
@@ -118,7 +118,7 @@ func (t *disjointMap[I]) claim(h *hashTable, b block[I], times *Times, lo, hi, e
 	return t.claimFrom(t, h, b, times, lo, hi, end, n)
 }
 
-// claimFrom is claim for rows whose vertices are those of another list; times are those of the edges, nil: none.
+// claimFrom is claim for rows whose nodes are those of another list; times are those of the edges, nil: none.
 func (t *disjointMap[I]) claimFrom(rows *disjointMap[I], h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
 	for row := lo; row < hi; row++ {
 		to := end
@@ -149,7 +149,7 @@ func (t *disjointMap[I]) claimFrom(rows *disjointMap[I], h *hashTable, b block[I
 	return n
 }
 
-// timeOf is the key of an edge of a block, which leads from a vertex.
+// timeOf is the key of an edge of a block, which leads from a node.
 func timeOf[I csc.Index](t *Times, b *block[I], edge, from int64) int64 {
 	switch {
 	case b.keys != nil:

@@ -14,7 +14,7 @@ import (
 )
 
 // HeteroRequest says what to sample of a heterogeneous graph, and how. It is read-only while a
-// batch is made.
+// batch is sampled.
 type HeteroRequest struct {
 	request.Batch // its seeds are those of the first type, then those of the second, and so on
 	Graph         *csc.Graph
@@ -24,23 +24,25 @@ type HeteroRequest struct {
 	Replace       bool
 	OnlyNew       bool
 	Disjoint      bool
-	// Times leaves of the rows of each relation of a disjoint batch, which are in the order of time, what the
-	// bounds of their trees do; nil: all. Those of the seeds are SeedTimes.
+	// Times limit the rows of each relation of a disjoint batch, which are in the order of time, to
+	// the edges within the bounds of their trees; nil: no limit. SeedTimes are the bounds of the
+	// seeds.
 	Times       []*Times
 	SeedTimes   []int64
 	EdgeWeights bool
-	// Poisson says that rows have their fanouts in the mean, and may have any number of edges.
+	// Poisson gives rows their fanouts in expectation, so that a row may have any number of edges.
 	Poisson  bool
 	MapBytes int64
 	Most     int64 // edges of a hop; 0: any number
-	// Where the rows of each relation lie elsewhere: as Partition has them, of all relations; nil: here.
+	// Bounds and the fields after it describe the rows of each relation of a partitioned graph,
+	// like Partition, for all relations; nil: the rows are local.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
 // heteroBatch is a batch of a heterogeneous graph in the making. A hop has a list of rows, those of
 // the first relation, then those of the second, and so on; its tiles are pieces of that list,
-// none of which has rows of two relations. So vertices of a type are numbered by their first
+// none of which has rows of two relations. So nodes of a type are numbered by their first
 // occurrence in that list, and each type by itself.
 type heteroBatch[I csc.Index] struct {
 	*HeteroRequest
@@ -58,9 +60,9 @@ type nodeType[I csc.Index] struct {
 	csc.NodeType
 	*nodeTypeScratch
 	n, expanded int64 // as those of sampling
-	first, rows int64 // of the hop: the vertices that it expands
+	first, rows int64 // of the hop: the nodes that it expands
 	coming      int64 // edges of the hop that lead from it
-	// The vertices by their numbers, with one more than used, as claimDirect has it; of a
+	// The nodes by their numbers, with one more than used, as claimDirect has it; of a
 	// disjoint batch trees has them.
 	vertices []I
 	trees    *disjointMap[I]
@@ -82,7 +84,7 @@ type relation[I csc.Index] struct {
 // tile is some rows of one relation.
 type tile struct{ relation, lo, hi, first, edges int64 }
 
-// heteroScratch is what such a batch needs beside graph and output, kept between batches.
+// heteroScratch is the working memory of a heterogeneous batch, reused between batches.
 type heteroScratch struct {
 	nodeTypes []*nodeTypeScratch
 	rows      []*hopRows // of each relation
@@ -97,7 +99,7 @@ type nodeTypeScratch struct {
 	lists
 	numbers NodeMap
 	around  NodeMap   // of one relation's rows in a hop
-	table   hashTable // of pairs of tree and vertex
+	table   hashTable // of pairs of tree and node
 }
 
 var heteroShelf struct {
@@ -121,7 +123,7 @@ func takeHeteroScratch(types, relations int) *heteroScratch {
 	return s
 }
 
-// rowsHere is the map of the vertices of a relation whose rows are here.
+// rowsHere is the map of the nodes of a relation whose rows are here.
 func (s *heteroScratch) rowsHere(relation int) *NodeMap {
 	for len(s.here) <= relation {
 		s.here = append(s.here, &NodeMap{})
@@ -156,7 +158,7 @@ func trimHetero() {
 	heteroShelf.free = nil
 }
 
-// SampleHetero makes the batch of a request tile by tile, as Sample does.
+// SampleHetero samples the batch of a request tile by tile, like Sample.
 func SampleHetero(req *HeteroRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
@@ -165,7 +167,7 @@ func SampleHetero(req *HeteroRequest, crew Crew, stop *atomic.Bool) (m memory.Me
 	return sampleHetero[int64](req, crew, stop)
 }
 
-// Hops is how many there are.
+// Hops returns the number of hops.
 func (r *HeteroRequest) Hops() int {
 	if len(r.Fanouts) == 0 {
 		return 0
@@ -173,7 +175,7 @@ func (r *HeteroRequest) Hops() int {
 	return len(r.Fanouts[0])
 }
 
-// Expected is a rough guess of a batch's edges, as Request.Expected.
+// Expected estimates the number of edges of a batch, like Request.Expected.
 func (r *HeteroRequest) Expected() int64 {
 	vertices := make([]float64, len(r.Seeds))
 	for t, n := range r.Seeds {
@@ -196,7 +198,7 @@ func (r *HeteroRequest) Expected() int64 {
 	return int64(min(total, 1<<62))
 }
 
-// bound is the most vertices of one type that the batch can hold, whatever the degrees.
+// bound is the most nodes of one type that the batch can hold, whatever the degrees.
 func (r *HeteroRequest) bound() float64 {
 	if r.Poisson {
 		return math.Inf(1)
@@ -357,7 +359,7 @@ func (s *heteroBatch[I]) plant(t int, first, total int64) error {
 	return nil
 }
 
-// reserve makes room for up to more new vertices.
+// reserve makes room for up to more new nodes.
 func (k *nodeType[I]) reserve(more int64) error {
 	if k.trees != nil {
 		return k.trees.reserve(&k.lists, &k.table, k.n, more)
@@ -373,7 +375,7 @@ func (k *nodeType[I]) reserve(more int64) error {
 	return Reserve(&k.numbers, more, k.vertices, k.n)
 }
 
-// frontier is the vertices that the hop expands.
+// frontier is the nodes that the hop expands.
 func (k *nodeType[I]) frontier() []I {
 	if k.trees != nil {
 		return k.trees.vertices[k.first : k.first+k.rows]
@@ -381,7 +383,7 @@ func (k *nodeType[I]) frontier() []I {
 	return k.vertices[k.first : k.first+k.rows]
 }
 
-// hop samples the rows of the vertices found so far, or of those that the last hop found, in
+// hop samples the rows of the nodes found so far, or of those that the last hop found, in
 // all relations; hop 0 is next to the seeds.
 func (s *heteroBatch[I]) hop(hop int) error {
 	s.advance()
@@ -453,7 +455,7 @@ func (s *heteroBatch[I]) drawRanked(hop int, draw func(worker int, tile int64)) 
 	return err
 }
 
-// advance says which vertices the next hop expands.
+// advance says which nodes the next hop expands.
 func (s *heteroBatch[I]) advance() {
 	for t := range s.nodeTypes {
 		k := &s.nodeTypes[t]
@@ -519,7 +521,7 @@ func (s *heteroBatch[I]) count(hop int) error {
 	return nil
 }
 
-// place makes room for the blocks of a hop, and for the vertices that it may find.
+// place makes room for the blocks of a hop, and for the nodes that it may find.
 func (s *heteroBatch[I]) place(hop int) error {
 	for i := range s.rels {
 		r := &s.rels[i]
@@ -564,7 +566,7 @@ func (s *heteroBatch[I]) claim(t *tile) {
 	r.src.n = n
 }
 
-// finish copies the lists of vertices into the region.
+// finish copies the lists of nodes into the region.
 func (s *heteroBatch[I]) finish() error {
 	for t := range s.nodeTypes {
 		k, word := &s.nodeTypes[t], s.out.Type(t)

@@ -14,27 +14,28 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// HGTRequest says what to sample of a heterogeneous graph by the budgets of HGT (Z. Hu, Y. Dong,
-// K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2). It is
-// read-only while a batch is made.
+// HGTRequest says what to sample of a heterogeneous graph by the budgets of HGT (Z. Hu, Y. Dong, K.
+// Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2). It is read-only
+// while a batch is sampled.
 type HGTRequest struct {
 	request.Batch // as that of HeteroRequest
 	Graph         *csc.Graph
 	Seeds         []int64   // how many there are of each type
-	Samples       [][]int64 // of each type how many vertices each iteration takes; -1: all
+	Samples       [][]int64 // of each type how many nodes each iteration takes; -1: all
 	Exclude       []*csc.Exclusions
-	// MaxNeighbors is how many in-edges of a relation a row keeps, drawn once for the batch:
-	// budgets and edges are those of the graph of these. -1: all.
+	// MaxNeighbors is the maximal number of in-edges of a relation that a row keeps, drawn once for
+	// the batch: budgets and edges belong to the graph of these edges. -1: all.
 	MaxNeighbors int64
 	MapBytes     int64
 	Most         int64 // edges of an iteration; 0: any number
-	// Where the rows of each relation lie elsewhere, as HeteroRequest has them; nil: here.
+	// Bounds and the fields after it describe the rows of each relation of a partitioned graph,
+	// like in HeteroRequest; nil: the rows are local.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
-// hgtBatch is a batch in the making, by one goroutine: rows are drawn once, and kept until it is
-// known which of their neighbours were chosen.
+// hgtBatch is an unfinished batch, of one goroutine: rows are drawn once and stored until it is
+// known which of their neighbors were chosen.
 type hgtBatch[I csc.Index] struct {
 	*HGTRequest
 	*heteroScratch
@@ -45,16 +46,16 @@ type hgtBatch[I csc.Index] struct {
 }
 
 // hgtNodeType is what a batch has of a node type. The numbers of nodeType are those of the
-// vertices that were met, chosen ones and others; the seeds are the first of both.
+// nodes that were met, chosen ones and others; the seeds are the first of both.
 type hgtNodeType[I csc.Index] struct {
 	nodeType[I]
-	budget []uint64 // of the vertices that were met
+	budget []uint64 // of the nodes that were met
 	place  []int64  // of them: where they are among the chosen ones; -1: nowhere
 	chosen []I
 	done   int64 // of these: their rows have been drawn
 }
 
-// hgtRelation is the rows of a relation that were drawn, those of chosen vertices in their order.
+// hgtRelation is the rows of a relation that were drawn, those of chosen nodes in their order.
 type hgtRelation[I csc.Index] struct {
 	tiled[I]
 	req      Request
@@ -63,19 +64,19 @@ type hgtRelation[I csc.Index] struct {
 	far      remoteSource[I]
 	widths   batch.Widths
 	ends     []int64 // of each row
-	from     []I     // numbers of the vertices that were met; -1: one that was not
+	from     []I     // numbers of the nodes that were met; -1: one that was not
 	ids32    []int32
 	ids64    []int64
 }
 
-// candidate is a vertex in the race for the places of an iteration.
+// candidate is a node in the race for the places of an iteration.
 type candidate[I csc.Index] struct {
 	key    float64
 	vertex I
 	number int64
 }
 
-// SampleHGT makes the batch of a request.
+// SampleHGT samples the batch of a request.
 func SampleHGT(req *HGTRequest, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
@@ -84,7 +85,7 @@ func SampleHGT(req *HGTRequest, stop *atomic.Bool) (m memory.Memory, err error) 
 	return sampleHGT[int64](req, stop)
 }
 
-// Iterations is how many there are.
+// Iterations returns the number of iterations.
 func (r *HGTRequest) Iterations() int {
 	if len(r.Samples) == 0 {
 		return 0
@@ -92,7 +93,7 @@ func (r *HGTRequest) Iterations() int {
 	return len(r.Samples[0])
 }
 
-// Expected is a rough guess of the edges that a batch reads.
+// Expected estimates the number of edges that a batch reads.
 func (r *HGTRequest) Expected() int64 {
 	total, rule := 0.0, request.Rule{Fanout: r.MaxNeighbors}
 	for i, rel := range r.Graph.EdgeTypes {
@@ -215,7 +216,7 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 	return nil
 }
 
-// meet numbers vertices, in place.
+// meet numbers nodes, in place.
 func (k *hgtNodeType[I]) meet(ids []I) error {
 	if err := k.reserve(int64(len(ids))); err != nil {
 		return err
@@ -230,8 +231,8 @@ func (k *hgtNodeType[I]) meet(ids []I) error {
 	return nil
 }
 
-// expand draws the rows of the vertices that were chosen last. With a budget it adds to that of
-// their neighbours; without, after the last choice, neighbours are looked up alone.
+// expand draws the rows of the nodes that were chosen last. With a budget it adds to that of
+// their neighbors; without, after the last choice, neighbors are looked up alone.
 func (s *hgtBatch[I]) expand(budget bool) error {
 	if s.Ask != nil {
 		if err := s.bring(); err != nil {
@@ -263,10 +264,10 @@ func (s *hgtBatch[I]) expand(budget bool) error {
 	return nil
 }
 
-// coming is the vertices that were chosen and whose rows have not been drawn.
+// coming is the nodes that were chosen and whose rows have not been drawn.
 func (k *hgtNodeType[I]) coming() []I { return k.chosen[k.done:] }
 
-// bring asks for the rows of the vertices that were chosen last, of all relations together: a row is drawn as that of
+// bring asks for the rows of the nodes that were chosen last, of all relations together: a row is drawn as that of
 // a first hop.
 func (s *hgtBatch[I]) bring() error {
 	of := make([]*remoteSource[I], len(s.rels))
@@ -313,7 +314,8 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int
 		r.ids64 = slices.Grow(r.ids64, int(edges))[:all]
 		b.ids64 = r.ids64[first:]
 	}
-	// Of hop 0, whichever iteration chose it: a row is drawn once for the batch.
+	// Random numbers are those of hop 0 for every iteration, since a row is drawn once for the
+	// batch.
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, 0, rng.Neighbors)
 	for i, at := range begin {
 		if s.stop.Load() {
@@ -329,7 +331,7 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int
 	return edges, nil
 }
 
-// spend shares each of the last rows out among those of its neighbours that are not chosen.
+// spend shares each of the last rows out among those of its neighbors that are not chosen.
 func (r *hgtRelation[I]) spend(rows int) {
 	first := len(r.ends) - rows
 	start := int64(0)
@@ -355,7 +357,7 @@ func (r *hgtRelation[I]) spend(rows int) {
 	}
 }
 
-// choose takes count of the vertices that were met and not chosen, one after another by the squares
+// choose takes count of the nodes that were met and not chosen, one after another by the squares
 // of their budgets: those of the smallest keys, which are exponential variates of these rates.
 func (s *hgtBatch[I]) choose(k *hgtNodeType[I], count int64, iteration int) {
 	if count == 0 {
@@ -412,7 +414,7 @@ func sink[I csc.Index](heap []candidate[I], i int) {
 	}
 }
 
-// finish writes the edges between chosen vertices, and the lists of these.
+// finish writes the edges between chosen nodes, and the lists of these.
 func (s *hgtBatch[I]) finish() error {
 	for i := range s.rels {
 		if err := s.block(i); err != nil {
@@ -431,7 +433,7 @@ func (s *hgtBatch[I]) finish() error {
 	return nil
 }
 
-// block writes the edges of a relation, from all chosen vertices of its source to all of its
+// block writes the edges of a relation, from all chosen nodes of its source to all of its
 // destination.
 func (s *hgtBatch[I]) block(i int) error {
 	r := &s.rels[i]

@@ -16,19 +16,20 @@ import (
 )
 
 // Labor says which edges stay (M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
-// in GNNs", NeurIPS 2023). A vertex has one number for all relations of a hop.
+// in GNNs", NeurIPS 2023). A node has one number for all relations of a hop.
 //
 // CUDA twin: kernels/hetero/labor.cuh.
 type Labor struct {
-	Rounds     int64  // of LABOR-i; -1: until the expected number of vertices hardly falls
+	Rounds     int64  // of LABOR-i; -1: until the expected number of nodes hardly falls
 	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says
 	SameLayers bool   // the numbers of all hops are the same
 	Batches    uint64 // of a period of rng.Dependent
-	// Scaled are weights over chances, of which a row's sum to the number of its edges; else one over the chances.
+	// Scaled divides weights by chances and scales them so that a row sums to the number of its
+	// edges; otherwise a factor is one over the chance.
 	Scaled bool
 }
 
-// LaborRequest is a batch of it; its fanouts are those of rows in the mean.
+// LaborRequest is the request for a batch of LABOR; its fanouts are the expected fanouts of rows.
 type LaborRequest struct {
 	HeteroRequest
 	Labor
@@ -65,7 +66,7 @@ type laborRows[I csc.Index] struct {
 	vertices  []I       // by these numbers
 	q         []float64 // of each edge
 	factors   []float64 // of each row
-	pi, most  []float64 // of each of the vertices
+	pi, most  []float64 // of each of the nodes
 	keys      []laborKey
 }
 
@@ -75,7 +76,7 @@ type laborKey struct {
 	edge int64
 }
 
-// SampleLabor makes the batch of a request.
+// SampleLabor samples the batch of a request.
 func SampleLabor(req *LaborRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
@@ -236,7 +237,7 @@ func (s *laborBatch[I]) number(numbers rng.Dependent, r *relation[I]) {
 	}
 }
 
-// numberCopies gives parallel edges numbers of their own, all but the first of those that a row has from a vertex: with one
+// numberCopies gives parallel edges numbers of their own, all but the first of those that a row has from a node: with one
 // number for all, the bound of an edge could be another's that moves with it, and its factor would be wrong.
 func (s *laborBatch[I]) numberCopies(numbers rng.Dependent, relation int) error {
 	r, rows := &s.rels[relation], &s.laborRows
@@ -496,7 +497,7 @@ func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 	return nil
 }
 
-// largest makes of each vertex the largest factor of its rows, times the edge's value where there are some.
+// largest makes of each node the largest factor of its rows, times the edge's value where there are some.
 func (rows *laborRows[I]) largest(to, values []float64) {
 	lo := int64(0)
 	for row, hi := range rows.ends {
@@ -511,9 +512,10 @@ func (rows *laborRows[I]) largest(to, values []float64) {
 	}
 }
 
-// nearest keeps of a row the edges with the smallest numbers over weights, in their order: sequential Poisson sampling
-// (E. Ohlsson, "Sequential Poisson Sampling", Journal of Official Statistics 14 (2), 1998). Given the others, an edge
-// is there with the chance min(1, a t), t being the smallest that is not: all numbers of a row are independent.
+// nearest keeps of a row the edges with the smallest numbers over weights, in their order:
+// sequential Poisson sampling (E. Ohlsson, "Sequential Poisson Sampling", Journal of Official
+// Statistics 14 (2), 1998). Conditioned on the others, an edge is selected with the chance min(1, a
+// t), t being the smallest that is not: all numbers of a row are independent.
 func (s *laborBatch[I]) nearest(kept *laborKept, lo, hi, fanout int64) {
 	rows := &s.laborRows
 	rows.chances = slices.Grow(rows.chances[:0], int(hi))[:hi]

@@ -13,8 +13,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// DefaultMapBytes is the largest direct map that a batch in flight gets unless
-// the caller says otherwise: 256 MiB are 64 million vertices.
+// DefaultMapBytes is the default bound of the direct map of a running batch: 256 MiB suffice for 64
+// million nodes.
 const DefaultMapBytes = 256 << 20
 
 // sampling is one batch in the making; I is the type of the graph's ids.
@@ -26,10 +26,10 @@ type sampling[I csc.Index] struct {
 
 	out      *batch.Builder
 	offNodes int64
-	n        int64 // distinct vertices so far
+	n        int64 // distinct nodes so far
 	expanded int64 // those whose rows were drawn, where each is drawn once
 	numbers  numbering
-	trees    *disjointMap[I] // nil: trees share vertices
+	trees    *disjointMap[I] // nil: trees share nodes
 	rows     rows[I]
 	tiled    tiled[I] // the rows, where they are tiles
 	// edgeIDBits is the width of edge ids, where the graph is a part of another; 0: as the graph has it.
@@ -75,7 +75,7 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool, begin f
 		}
 	}
 	s.out.Set(batch.WordNumNodes, s.n)
-	// The list of vertices is as long as its bound; what lies beyond was not touched.
+	// The list of nodes is as long as its bound; what lies beyond was not touched.
 	untouched := s.widths().Vertices(s.bound() - s.n)
 	if s.trees != nil {
 		if err := s.trees.finish(s); err != nil {
@@ -91,8 +91,8 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool, begin f
 type numbering uint8
 
 const (
-	narrowMap numbering = iota // 4 bytes a vertex, for batches below 2^24 vertices
-	wideMap                    // 8 bytes a vertex
+	narrowMap numbering = iota // 4 bytes a node, for batches below 2^24 nodes
+	wideMap                    // 8 bytes a node
 	hashed                     // the table sized to the batch
 )
 
@@ -111,8 +111,8 @@ func (r *Request) numberBy() numbering {
 	return hashed
 }
 
-// Expected is a rough guess of a batch's edges: what its seeds give if they have
-// the mean degree. Rows that are read through count with all of theirs.
+// Expected estimates the number of edges of a batch from the mean degree. Rows that are scanned
+// count with all of their edges.
 func (r *Request) Expected() int64 {
 	total := 0.0
 	degree := float64(r.Relation.NumEdges()) / float64(max(r.Relation.NumNodes, 1))
@@ -125,7 +125,7 @@ func (r *Request) Expected() int64 {
 	return int64(min(total, 1<<62))
 }
 
-// bound is the most distinct vertices that a batch can hold; beyond it lies one
+// bound is the most distinct nodes that a batch can hold; beyond it lies one
 // element of slack that claimDirect stores to.
 func (r *Request) bound() int64 {
 	most := float64(r.Seeds.Len())
@@ -195,8 +195,8 @@ func (s *sampling[I]) begin() error {
 	return nil
 }
 
-// output makes room for the seeds as given and for their local numbers, and returns
-// the latter, which hold the seeds for now.
+// output allocates the arrays for the seeds and for their local numbers, and returns the latter,
+// which still hold the seeds.
 func (s *sampling[I]) output() ([]I, error) {
 	widths, seeds := s.widths(), s.Seeds.Len()
 	index, err := s.out.Alloc(widths.Vertices(seeds))
@@ -224,7 +224,7 @@ func (s *sampling[I]) output() ([]I, error) {
 	return local, nil
 }
 
-// nodes is the list of distinct vertices with its slack.
+// nodes is the list of distinct nodes with its slack.
 func (s *sampling[I]) nodes() []I {
 	if s.trees != nil {
 		return s.trees.vertices
@@ -232,7 +232,7 @@ func (s *sampling[I]) nodes() []I {
 	return memory.At[I](s.out.Memory, s.offNodes, s.bound())
 }
 
-// reserve prepares the numbering for up to more new vertices.
+// reserve prepares the numbering for up to more new nodes.
 func (s *sampling[I]) reserve(more int64) error {
 	if s.numbers != hashed {
 		return nil
@@ -256,7 +256,7 @@ func (s *sampling[I]) claim(ids []I) {
 	}
 }
 
-// hop samples the rows of all vertices found so far, or of those that the last hop
+// hop samples the rows of all nodes found so far, or of those that the last hop
 // found; hop 0 is next to the seeds.
 func (s *sampling[I]) hop(hop int) error {
 	depth := len(s.Fanouts)

@@ -4,11 +4,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// NodeMap gives vertices local numbers by first occurrence, for engines beside this one. It
+// NodeMap assigns local numbers to nodes by first occurrence, for other engines than this one. It
 // serves one numbering at a time, and is reused without clearing; the zero value is ready. Free
-// gives its memory back.
+// releases its memory.
 type NodeMap struct {
-	// Limit bounds the bytes of a map of all vertices; 0: DefaultMapBytes.
+	// Limit bounds the bytes of a map of all nodes; 0: DefaultMapBytes.
 	Limit  int64
 	narrow directMap[uint32]
 	wide   directMap[uint64]
@@ -17,7 +17,7 @@ type NodeMap struct {
 	by     numbering
 }
 
-// Begin starts a numbering of some of so many vertices, at most the given number of them.
+// Begin starts a numbering of at most most of nodes nodes.
 func (m *NodeMap) Begin(nodes, most int64) error {
 	most = min(most, nodes)
 	m.nodes = nodes
@@ -56,8 +56,8 @@ func (m *NodeMap) fewest(most int64) uint32 {
 	return limit
 }
 
-// Narrow is the words of the map of a numbering: a vertex has the number that its word and the tag differ by, if that is below
-// the limit. False: the numbering has another map.
+// Narrow returns the words of the map of a numbering: the number of a node is the difference of its
+// word and the tag, if that is below the limit. ok is false if the numbering uses another map.
 func (m *NodeMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
 	if m.by != narrowMap {
 		return nil, 0, 0, false
@@ -65,8 +65,8 @@ func (m *NodeMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
 	return m.narrow.words[:m.nodes], m.narrow.tag, m.narrow.limit, true
 }
 
-// Claim replaces ids by their numbers, of which n are given so far, and appends new vertices to
-// nodes[:n]; it returns the new n. nodes has room for one more than all there will be.
+// Claim replaces ids by their numbers, of which n exist so far, and appends new nodes to nodes[:n];
+// it returns the new n. nodes has room for one more than all nodes of the numbering.
 func Claim[I csc.Index](m *NodeMap, ids, nodes []I, n int64) (int64, error) {
 	switch m.by {
 	case narrowMap:
@@ -80,7 +80,7 @@ func Claim[I csc.Index](m *NodeMap, ids, nodes []I, n int64) (int64, error) {
 	return claimHashed(&m.table, ids, nodes, n), nil
 }
 
-// Reserve makes room for up to more new vertices beside the first n of nodes: Claim finds it then.
+// Reserve makes room for up to more new nodes after the first n of nodes, so that Claim has it.
 func Reserve[I csc.Index](m *NodeMap, more int64, nodes []I, n int64) error {
 	if m.by == narrowMap || m.by == wideMap {
 		return nil
@@ -88,7 +88,7 @@ func Reserve[I csc.Index](m *NodeMap, more int64, nodes []I, n int64) error {
 	return m.table.reserve(min(n+more, m.nodes), n, func(i int64) uint64 { return uint64(nodes[i]) })
 }
 
-// Find replaces ids by their numbers, and by -1 where they have none.
+// Find replaces ids by their numbers, or by -1 if they have none.
 func Find[I csc.Index](m *NodeMap, ids []I) {
 	switch m.by {
 	case narrowMap:
@@ -119,7 +119,7 @@ func findDirect[I csc.Index, W word](d *directMap[W], ids []I) {
 	}
 }
 
-// Free gives the memory back.
+// Free releases the memory.
 func (m *NodeMap) Free() {
 	m.narrow.free()
 	m.wide.free()
@@ -129,7 +129,7 @@ func (m *NodeMap) Free() {
 	*m = NodeMap{}
 }
 
-// Bytes is how much memory there is.
+// Bytes returns the size of the memory.
 func (m *NodeMap) Bytes() int64 {
 	return int64(len(m.narrow.words))*4 + int64(len(m.wide.words)+len(m.table.entries))*8
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Two maps give vertices their local numbers by first occurrence. Each serves one
+// Two maps give nodes their local numbers by first occurrence. Each serves one
 // batch at a time and is reused without clearing: an entry is live while its tag
 // is the batch's.
 
@@ -24,7 +24,7 @@ const (
 	wideNumbers   = 1 << 32
 )
 
-// directMap is a word for every vertex. It holds numbers below limit, and the tag
+// directMap is a word for every node. It holds numbers below limit, and the tag
 // counts batches in the bits above; when those run out the map is cleared.
 type directMap[W word] struct {
 	pages *memory.Pages
@@ -67,8 +67,8 @@ const (
 )
 
 // claimDirect replaces the original ids in ids by local numbers and appends each
-// new vertex to nodes[:n]; it returns the new n. nodes has room for one more than
-// all vertices, since the loop stores before it knows whether a vertex is new:
+// new node to nodes[:n]; it returns the new n. nodes has room for one more than
+// all nodes, since the loop stores before it knows whether a node is new:
 // a branch there would be mispredicted on half of all edges.
 func claimDirect[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) int64 {
 	if len(d.words)*int(unsafe.Sizeof(d.tag)) <= largeMap {
@@ -105,9 +105,8 @@ func claimNear[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) in
 	return int64(next)
 }
 
-// hashTable is open addressing with linear probing, sized to the batch: at most
-// half full, 16 bytes an entry. Vertices have at most 48 bits, which leaves the
-// upper 16 of the key for the tag.
+// hashTable is open addressing with linear probing, sized to the batch: at most half full, 16 bytes
+// an entry. Nodes have at most 48 bits, which leaves the upper 16 of the key for the tag.
 type hashTable struct {
 	pages   *memory.Pages
 	entries []uint64 // key and number, in turns, each below the tag
@@ -128,7 +127,7 @@ func (h *hashTable) begin() {
 	}
 }
 
-// reserve makes room for count vertices; the n that are numbered already are
+// reserve makes room for count nodes; the n that are numbered already are
 // entered again, by their keys, when the table has to grow.
 func (h *hashTable) reserve(count, n int64, key func(i int64) uint64) error {
 	size := int64(minEntries)
@@ -195,9 +194,10 @@ func (h *hashTable) enter(slot int, key uint64, number int64) {
 // number is that of the key at a slot.
 func (h *hashTable) number(slot int) int64 { return int64(h.entries[slot+1] & (1<<keyBits - 1)) }
 
-// share is the slot of v, of which the home is given, and v is there then; other workers may enter nodes meanwhile. Its number
-// has the tag once one of them has stored it. Where somebody has changed the graph's arrays there may be no room: claims find that
-// by their list of nodes, of which nothing is known here.
+// share enters v, whose home slot the caller passes, and returns its slot; other workers may enter
+// nodes meanwhile. Its number has the tag once one of them has stored it. If another thread has
+// changed the graph's arrays, there may be no room: claims detect that by their list of nodes,
+// which is unknown here.
 func (h *hashTable) share(slot int, v uint64) int {
 	mask, tagged := len(h.entries)-1, h.tag<<keyBits|v
 	for last := (slot - 2) & mask; ; {

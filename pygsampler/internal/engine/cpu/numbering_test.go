@@ -244,7 +244,7 @@ func TestQueueNeedsItsMap(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
 	var stop atomic.Bool
 	_, err := ByQueue(&Request{Relation: g, MapBytes: 1, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1}, 64)}}}, 0, idle(0), &stop)
-	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: mode='queue': expected map_bytes of at least 480 bytes (8 a vertex), got less" {
+	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: mode='queue': expected map_bytes of at least 480 bytes (8 a node), got less" {
 		t.Error(err)
 	}
 	fanouts := slices.Repeat([]int64{1}, 64)

@@ -13,43 +13,45 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Partition is where the rows of a graph lie that is in parts of contiguous vertices: batches ask for the rows of each
-// hop, and number what they are answered.
+// Partition describes a graph that is partitioned into ranges of contiguous nodes: batches request
+// the rows of each hop from the partitions, and number the neighbors of the replies.
 type Partition struct {
-	Bounds []int64 // the vertex that each part begins at, and behind the last one the number of vertices
-	// RowRequest has the rows of a hop drawn where they lie. It is called once for each hop, and ends early, with an
-	// error, where the batch is to end.
+	Bounds []int64 // the node that each part begins at, and behind the last one the number of nodes
+	// Ask requests the sampled rows of a hop from their partitions. It is called once for each hop,
+	// and returns early, with an error, if the batch is to end.
 	Ask func(*RowRequest) ([]RowReply, error)
-	// WalkRelation is, of walks along relations of a heterogeneous graph, that of each kind of edges of their rule; Bounds has
-	// those of all Relations then, one behind another, and a question is about one of these.
+	// Along holds, for walks on a heterogeneous graph, the relation of each edge type of their
+	// rule. Bounds then holds the bounds of all Relations, one relation after another, and a
+	// request concerns one of them.
 	Along     []WalkRelation
 	Relations int
 }
 
-// WalkRelation is a relation that walks go along, and how many vertices there are where it leads to.
+// WalkRelation is a relation that walks follow, and the number of nodes of its destination type.
 type WalkRelation struct{ Relation, Nodes int64 }
 
-// RowRequest are the rows that a hop needs, those of a part beside each other, in the frontier's order.
+// RowRequest holds the rows that a hop needs, grouped by partition, in the frontier's order.
 type RowRequest struct {
 	Hop      int
 	Starts   []int64 // where the rows of each part begin, and how many there are in all
 	Vertices csc.Array
-	// Of a disjoint batch the tree of each row, and where edges have times the key of its bound.
+	// Trees holds, for a disjoint batch, the tree of each row, and Bounds the key of its time bound
+	// if edges have times.
 	Trees  csc.Array
 	Bounds []int64
 }
 
-// An answer has no vertices. In the place of these it says how many arrays of a word for each edge it has, one behind
+// An answer has no nodes. In the place of these it says how many arrays of a word for each edge it has, one behind
 // another, and where: the keys of their times, if they bound the next hop, or of whole rows weights or other values.
 const (
 	wordArrays = batch.WordNumNodes
 	wordKeys   = batch.WordNodes
 )
 
-// perhaps says that an answer may have an array beside its edges.
-const perhaps = -1
+// optional stands for at most one additional array of the edges in a reply.
+const optional = -1
 
-// RowReply is what Rows has made for a part, wherever that was: an address, and how many bytes there are.
+// RowReply is the result of Rows for a partition: an address and a number of bytes.
 type RowReply struct{ Address, Size int64 }
 
 // remoteSource are rows of a graph, or of one relation, that are asked for, a hop at a time.
@@ -58,7 +60,7 @@ type remoteSource[I csc.Index] struct {
 	nodes   int64   // that edges lead from
 	widths  batch.Widths
 	weights bool  // whether edges have factors
-	beside  int64 // how many arrays answers have beside their edges; perhaps: one, or none
+	beside  int64 // number of additional arrays of a reply; optional: one, or none
 
 	part, row []int32 // of each row of the frontier: who has it, and the how manieth of the answer it is
 	blocks    []block[I]
@@ -68,7 +70,7 @@ type remoteSource[I csc.Index] struct {
 	limits    []int64
 }
 
-// ByRelation are the bounds of each relation.
+// ByRelation returns the bounds of each relation.
 func (p *Partition) ByRelation(relations int) [][]int64 {
 	return slices.Collect(slices.Chunk(p.Bounds, len(p.Bounds)/relations))
 }
@@ -76,7 +78,7 @@ func (p *Partition) ByRelation(relations int) [][]int64 {
 // sort puts a frontier in the order of the parts that have its rows.
 func (r *remoteSource[I]) sort(frontier []I, t *disjointMap[I]) error {
 	if len(frontier) > math.MaxInt32 {
-		return fmt.Errorf("%w: a frontier of %d vertices, more than 2^31 - 1", request.ErrOverflow, len(frontier))
+		return fmt.Errorf("%w: a frontier of %d nodes, more than 2^31 - 1", request.ErrOverflow, len(frontier))
 	}
 	ends := r.bounds[1:]
 	n := int64(len(frontier))
@@ -145,7 +147,7 @@ func (r *remoteSource[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int
 		to := at + end - start
 		for _, v := range from.indices[start:end] {
 			if uint64(v) >= uint64(r.nodes) {
-				panic(fmt.Sprintf("part %d: expected vertices in [0, %d), got %d", r.part[i], r.nodes, v))
+				panic(fmt.Sprintf("part %d: expected nodes in [0, %d), got %d", r.part[i], r.nodes, v))
 			}
 		}
 		copy(b.indices[at:to], from.indices[start:end])
@@ -278,8 +280,8 @@ func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights 
 	}
 	if n, at := header[wordArrays], header[wordKeys]; n != 0 || beside > 0 {
 		switch {
-		case n != beside && (beside != perhaps || n != 1):
-			return b, fmt.Errorf("%w: an answer with %d arrays beside its edges, expected %d", request.ErrValue, n, max(beside, 0))
+		case n != beside && (beside != optional || n != 1):
+			return b, fmt.Errorf("%w: an answer with %d additional arrays of its edges, expected %d", request.ErrValue, n, max(beside, 0))
 		case edges > 0 && (at <= 0 || at%8 != 0 || n > a.Size/8/edges || at > a.Size-8*edges*n):
 			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d arrays of %d edges at %d", request.ErrValue, a.Size, n, edges, at)
 		case edges > 0:
@@ -296,25 +298,26 @@ func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights 
 	return b, nil
 }
 
-// PartRows asks for rows of a part of a graph, as remote does of those of a whole hop: of the vertices of RowRequest.
+// PartRows requests rows of a partition of a graph: the nodes of a RowRequest, as for a whole hop.
 type PartRows struct {
-	*Request             // its seeds do not count; First is the first vertex of the part
+	*Request             // its seeds do not count; First is the first node of the part
 	Ask      *RowRequest // its Starts do not count
-	// IDs are the ids of the part's edges by their places, where they have ids of their own; else those are Edge and
-	// what follows.
+	// IDs are the ids of the partition's edges by their positions, if they have ids; otherwise the
+	// ids are Edge and the numbers that follow it.
 	IDs      csc.Array
 	Edge     int64
 	EdgeBits int // the width of ids of edges of the whole graph
-	// Of a relation of a heterogeneous graph, as tiled has them.
+	// Salt and the fields after it describe a relation of a heterogeneous graph, as for tiles of
+	// rows.
 	Salt  uint64
 	Mixed bool
-	// Beside are arrays of the part's edges, by their ids there, of which an answer has the elements as doubles, and
-	// Weights asks for the integer weights that rows draw by. Both are of whole rows.
+	// Beside holds arrays of the partition's edges, by their local ids; a reply has their elements
+	// as doubles. Weights asks for the integer weights that rows draw by. Both require whole rows.
 	Beside  []csc.Values
 	Weights bool
 }
 
-// arrays is how many an answer has beside its edges.
+// arrays returns the number of arrays that a reply has in addition to its edges.
 func (p *PartRows) arrays() int64 {
 	if p.Weights {
 		return 1
@@ -322,8 +325,8 @@ func (p *PartRows) arrays() int64 {
 	return max(p.Request.arrays(), int64(len(p.Beside)))
 }
 
-// Rows draws rows of a part of a graph as they are drawn in a batch of the whole graph. It gives a batch of one block
-// whose neighbours are not numbered.
+// Rows samples rows of a partition exactly as a batch of the whole graph samples them. It returns a
+// batch of one block whose neighbors are not numbered.
 func Rows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if p.Relation.Indices.Bits == 32 {
@@ -337,7 +340,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	rows := int64(len(frontier))
 	for i, v := range frontier {
 		if int64(v) < p.First || int64(v) >= p.Relation.NumNodes {
-			return memory.Memory{}, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
+			return memory.Memory{}, fmt.Errorf("%w: nodes[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
 		}
 	}
 	req := *p.Request
@@ -408,7 +411,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	return s.out.Finish(0), nil
 }
 
-// beside writes the arrays that an answer has beside its edges, which have their ids of the part here.
+// beside writes the additional arrays of a reply, whose edges still have their local ids.
 func (s *sampling[I]) beside(p *PartRows, frontier []I, b block[I], place int64) {
 	edges := int64(len(b.indices))
 	switch to := memory.At[int64](s.out.Memory, place, edges); {

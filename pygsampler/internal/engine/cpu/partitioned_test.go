@@ -127,7 +127,7 @@ func TestAnswersOfOthers(t *testing.T) {
 		}, "rows are no rows"},
 		"no vertex": {func(_, b []int64, a *RowReply) {
 			memory.View[int64](a.Address+b[batch.BlockIndices], 1)[0] = 60
-		}, "expected vertices in [0, 60), got 60"},
+		}, "expected nodes in [0, 60), got 60"},
 		"too few": {func(_, _ []int64, a *RowReply) { *a = RowReply{} }, "an answer of 0 bytes"},
 	} {
 		r := Request{Relation: hollow, Request: request.Request{
@@ -177,7 +177,7 @@ func TestAnswersWithoutTimes(t *testing.T) {
 	header := memory.View[int64](answers[0].Address, int64(batch.Homogeneous(1).Words()))
 	for _, at := range []int64{0, -64, 12, 1 << 40} {
 		header[wordKeys] = at
-		if _, err := answered[int64](answers[0], 2, widths, false, 1); err == nil || !strings.Contains(err.Error(), "beside its edges") {
+		if _, err := answered[int64](answers[0], 2, widths, false, 1); err == nil || !strings.Contains(err.Error(), "additional arrays of its edges") {
 			t.Errorf("at %d: %v", at, err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestRowsOfOtherParts(t *testing.T) {
 	for _, v := range []int64{19, 60, -1} {
 		r := &Request{Relation: parts[1], First: 20, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
 		_, err := Rows(&PartRows{Request: r, Edge: edges[1], EdgeBits: 64, Ask: &RowRequest{Vertices: csctest.Array([]int64{30, v}, 64)}}, idle(0), new(atomic.Bool))
-		if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "vertices[1]: expected one in [20, ") {
+		if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "nodes[1]: expected one in [20, ") {
 			t.Errorf("%d: %v", v, err)
 		}
 	}

@@ -40,7 +40,7 @@ func (s *sampling[I]) runQueue(fetchSize int) (rows[I], error) {
 		return nil, fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", request.ErrValue, task.MaxHops, len(s.Fanouts))
 	}
 	if need := s.Relation.NumNodes * 8; s.numbers == hashed {
-		return nil, fmt.Errorf("%w: mode='queue': expected map_bytes of at least %d bytes (8 a vertex), got less", request.ErrValue, need)
+		return nil, fmt.Errorf("%w: mode='queue': expected map_bytes of at least %d bytes (8 a node), got less", request.ErrValue, need)
 	}
 	tasks := max(s.n*int64(len(s.Fanouts))*8, 1024)
 	edges := 8 * tasks

@@ -11,17 +11,19 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// RemoteRows is the whole rows of a graph in parts that a batch has asked for, as a graph: its vertices are those of the whole
-// one, so that what is drawn by their ids is drawn alike, and its edges stand in the order in which their rows came. A row
-// is asked for once a batch, and comes without the edges that the batch leaves out. One goroutine uses it.
+// RemoteRows holds the whole rows of a partitioned graph that a batch has requested, as a graph:
+// its nodes are the nodes of the whole graph, so that draws by node ids are equal, and its edges
+// are stored in the order in which their rows arrived. A row is requested once per batch, and comes
+// without the excluded edges of the batch. One goroutine uses it.
 type RemoteRows[I csc.Index] struct {
 	remoteSource[I]
-	// Relation has no Indptr: Rows says where rows stand. Its EdgeData are by the places of edges, not by their ids. With
-	// weights it has Sums, and an Alias without elements: nobody draws single edges by it.
+	// Relation has no Indptr: Rows returns the positions of rows. Its EdgeData are indexed by the
+	// positions of edges instead of their ids. With weights it has Sums, and an Alias without
+	// elements, since single edges are never drawn from it.
 	Relation csc.Relation
 
-	numbers *NodeMap // of the vertices whose rows are here
-	known   []I      // these vertices, with one more than used, as Claim has it
+	numbers *NodeMap // of the nodes whose rows are here
+	known   []I      // these nodes, with one more than used, as Claim has it
 	n       int64
 	ends    []int64 // of their rows
 	ids     []I
@@ -35,12 +37,13 @@ type RemoteRows[I csc.Index] struct {
 	copied  int
 }
 
-// NewNear has no rows yet, of so many vertices whose edges lead from so many; the parts' rows begin at bounds. Names are
-// the arrays that answers have of the edges; without any they may have weights. The map of vertices is the batch's alone.
+// NewNear returns an empty RemoteRows for a graph of vertices nodes whose edges come from sources
+// nodes; the partitions begin at bounds. names are the arrays of edges in replies; without names,
+// edges may have weights. The batch is the only user of the map of nodes.
 func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
 	r := &RemoteRows[I]{remoteSource: remoteSource[I]{bounds: bounds, nodes: sources, widths: widths, beside: int64(len(names))}, numbers: numbers, names: names}
 	if len(names) == 0 {
-		r.beside = perhaps
+		r.beside = optional
 	}
 	r.values = make([][]float64, len(names))
 	r.Relation.NumNodes = sources
@@ -48,7 +51,7 @@ func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.
 	return r, numbers.Begin(vertices, vertices)
 }
 
-// Bring asks for the rows of those of some vertices that are not here.
+// Bring requests the rows of the nodes that are not here yet.
 func (r *RemoteRows[I]) Bring(vertices []I, ask func(*RowRequest) ([]RowReply, error)) error {
 	if err := r.want(vertices); err != nil {
 		return err
@@ -59,7 +62,7 @@ func (r *RemoteRows[I]) Bring(vertices []I, ask func(*RowRequest) ([]RowReply, e
 	return r.keep()
 }
 
-// Rows says where the rows of vertices stand, all of which are here, and how many edges they have.
+// Rows returns the positions and the lengths of the rows of nodes, all of which must be here.
 func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
 	r.ids = append(r.ids[:0], vertices...)
 	Find(r.numbers, r.ids)
@@ -72,7 +75,8 @@ func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
 	}
 }
 
-// Copies are those of the rows that are here, as csc.Relation has them; nobody else may ask for those of Relation.
+// Copies returns the copies of the present rows, like csc.Relation.Copies; callers must not use the
+// method of Relation.
 func (r *RemoteRows[I]) Copies() csc.Copies {
 	var scratch csc.RowCopies[I]
 	for ; r.copied < len(r.ends); r.copied++ {
@@ -98,7 +102,7 @@ func (r *RemoteRows[I]) grow() {
 	}
 }
 
-// want sorts those of some vertices whose rows are not here by the parts that have them: they have been asked for next.
+// want sorts those of some nodes whose rows are not here by the parts that have them: they have been asked for next.
 func (r *RemoteRows[I]) want(vertices []I) (err error) {
 	r.ids = append(r.ids[:0], vertices...)
 	room := int(r.n) + len(r.ids) + 1
@@ -117,7 +121,7 @@ func (r *RemoteRows[I]) keep() error {
 		indptr, row := r.blocks[part].indptr, r.row[i]
 		edges += int64(indptr[row+1] - indptr[row])
 	}
-	// Neighbours, ids, and what stands beside them, in arrays that grow.
+	// Neighbors, ids, and their additional arrays, which grow.
 	size := r.widths.ID + r.widths.EdgeID + 8*max(r.beside, 1)
 	if err := memory.Affordable(2 * (int64(len(r.indices)) + edges) * size); err != nil {
 		return err
@@ -128,7 +132,7 @@ func (r *RemoteRows[I]) keep() error {
 		start, end := int64(from.indptr[row]), int64(from.indptr[row+1])
 		for _, v := range from.indices[start:end] {
 			if uint64(v) >= uint64(r.nodes) {
-				return fmt.Errorf("%w: part %d: expected vertices in [0, %d), got %d", request.ErrValue, part, r.nodes, v)
+				return fmt.Errorf("%w: part %d: expected nodes in [0, %d), got %d", request.ErrValue, part, r.nodes, v)
 			}
 		}
 		if r.widths.EdgeID == 4 {
@@ -146,7 +150,7 @@ func (r *RemoteRows[I]) keep() error {
 	return nil
 }
 
-// keepBeside appends what stands beside the edges of a row.
+// keepBeside appends the additional values of the edges of a row.
 func (r *RemoteRows[I]) keepBeside(from *block[I], start, end int64, part int32) error {
 	all := int64(len(from.indices))
 	for k := range r.values {

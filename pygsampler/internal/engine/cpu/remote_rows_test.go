@@ -134,7 +134,7 @@ func TestWholeRowsOfOthers(t *testing.T) {
 		"weight 0":     {nil, func(h []int64, a *RowReply) { memory.View[int64](a.Address+h[wordKeys], 1)[0] = 0 }, "weights above 0"},
 		"other vertex": {nil, func(h []int64, a *RowReply) {
 			memory.View[int64](a.Address+batch.Block(h, 0)[batch.BlockIndices], 1)[0] = 60
-		}, "expected vertices in [0, 60), got 60"},
+		}, "expected nodes in [0, 60), got 60"},
 	} {
 		var asks []int64
 		good := wholeRows(t, parts, bounds, edges, nil, k.names == nil, &asks)

@@ -1,8 +1,8 @@
-// Package cpu is the CPU engine: it samples L-hop neighbourhoods into a batch.
+// Package cpu is the CPU engine: it samples L-hop neighborhoods into a batch.
 //
 // A hop runs in three steps over tiles of rows: count reads the row offsets and
-// sizes the block, draw chooses positions and gathers neighbours, claim gives
-// every new vertex its local number. Loads within a step are independent, so the
+// sizes the block, draw chooses positions and gathers neighbors, claim gives
+// every new node its local number. Loads within a step are independent, so the
 // hardware overlaps their misses. Tiles are counted and drawn by any worker in
 // any order, but claimed in order, one at a time: numbering by first occurrence
 // comes from that order alone, and no worker count can change it. Many workers
@@ -19,34 +19,36 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Request says what to sample of which graph, and how. It is read-only while a batch
-// is made, and its arrays must stay valid until then.
+// Request says what to sample of which graph, and how. It is read-only while a batch is sampled,
+// and its arrays must stay valid until then.
 type Request struct {
 	request.Request
 	Relation *csc.Relation
 	Exclude  *csc.Exclusions
-	// MapBytes bounds the bytes of a direct map of all vertices; a larger graph
+	// MapBytes bounds the bytes of a direct map of all nodes; a larger graph
 	// takes a hash table sized to the batch.
 	MapBytes int64
 	// EdgeWeights asks for a factor for each edge: rng.Weights.Factors, request.Rule.Factor.
-	// ByQueue makes none.
+	// ByQueue does not support it.
 	EdgeWeights bool
-	// Reservoir has rows drawn by rng.Reservoir, of random numbers of its own. ByQueue and
-	// graphs with weights do not heed it.
+	// Reservoir draws rows by rng.Reservoir, with its own random numbers. ByQueue and graphs with
+	// weights ignore it.
 	Reservoir bool
-	// Times leaves of each row of a disjoint batch, whose rows are in the order of time, what the bound
-	// of its tree does; nil: all. ByQueue does not heed it.
+	// Times limit each row of a disjoint batch, which is in the order of time, to the edges within
+	// the bound of its tree; nil: no limit. ByQueue ignores it.
 	Times *Times
-	// Most is how many edges a hop may have: a batch with a larger one ends with
-	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
+	// Most is the maximal number of edges of a hop: a batch with a larger hop ends with
+	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue ignores it.
 	Most int64
-	// First is the vertex whose row is the graph's first: the graph may be a part of a larger one.
+	// First is the node of the graph's first row: the graph may be a partition of a larger one.
 	First int64
-	// Partition is where the rows lie of a graph that has none itself; nil: here. ByQueue does not heed it.
+	// Parts describes the partitions of a graph without rows of its own; nil: the rows are local.
+	// ByQueue ignores it.
 	Parts *Partition
 }
 
-// Times is when the edges of a graph are, and which of them a batch may take.
+// Times holds the times of the edges of a graph, and the rule that says which of them a batch may
+// take.
 type Times struct {
 	times.Rows
 	times.Rule
@@ -56,7 +58,7 @@ type Times struct {
 // carries says whether the times of a hop's edges bound the next hop.
 func (r *Request) carries() bool { return r.Times != nil && r.Times.Carry }
 
-// arrays is how many answers have beside the edges of rows that lie elsewhere: as far has it.
+// arrays returns the number of additional arrays of the edges of remote rows.
 func (r *Request) arrays() int64 {
 	if r.carries() {
 		return 1
@@ -64,11 +66,11 @@ func (r *Request) arrays() int64 {
 	return 0
 }
 
-// Crew lends workers beside the caller's own goroutine.
+// Crew provides workers in addition to the caller's own goroutine.
 type Crew = csc.Crew
 
-// Sample makes the batch of a request tile by tile, and hands its memory, with one
-// reference, to the caller. It returns request.ErrCancelled soon after stop is set.
+// Sample samples the batch of a request tile by tile and returns its memory, with one reference. It
+// returns request.ErrCancelled soon after stop is set.
 func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	narrow := req.Relation.Indices.Bits == 32
@@ -83,8 +85,8 @@ func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err er
 	return sampleHops(req, crew, stop, (*sampling[int64]).tiles)
 }
 
-// ByQueue is Sample by the task queue, whose workers fetch fetchSize tasks at a time, or
-// with 0 the usual number; the result is equal.
+// ByQueue samples by the task queue, with the same result as Sample. Workers fetch fetchSize tasks
+// at a time, or the default number with 0.
 func ByQueue(req *Request, fetchSize int, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if fetchSize == 0 {
@@ -96,8 +98,8 @@ func ByQueue(req *Request, fetchSize int, crew Crew, stop *atomic.Bool) (m memor
 	return sampleHops(req, crew, stop, func(s *sampling[int64]) (rows[int64], error) { return s.runQueue(fetchSize) })
 }
 
-// recovered turns a panic into an error: arrays that the caller changes while a
-// batch is made end in a bounds check, and must not end the interpreter.
+// recovered turns a panic into an error: arrays that the caller changes while a batch is sampled
+// end in a bounds check, and must not end the interpreter.
 func recovered(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the graph's arrays changed while a batch was sampled, or a fault of pygsampler: %v", p)

@@ -14,8 +14,8 @@ import (
 type tiled[I csc.Index] struct {
 	*Request
 	*hopRows
-	trees *disjointMap[I] // of the rows' vertices; nil: trees share vertices
-	// Where mixed, the states of rows are those of an edge type, whose hash salt is.
+	trees *disjointMap[I] // of the rows' nodes; nil: trees share nodes
+	// If mixed, the states of rows depend on the edge type, whose hash is salt.
 	salt  uint64
 	mixed bool
 }
@@ -50,7 +50,7 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 func (s *tiled[I]) within(frontier []I, lo int64, starts, degrees []int64, rule request.Rule) {
 	t := s.Times
 	bounds := s.trees.bounds[s.trees.first+lo:]
-	// Where each search looks first, side by side.
+	// The first probes of all searches, adjacent in memory.
 	var middles [tileRows]int64
 	for i, start := range starts {
 		middles[i] = start + degrees[i]/2
@@ -85,11 +85,11 @@ func (r *Request) excludedOf(v, start int64) []int64 {
 	return from
 }
 
-// readRows is the first position and the degree of each vertex; those beyond
-// indptr, which begins at vertex first, have no edges.
+// readRows is the first position and the degree of each node; those beyond
+// indptr, which begins at node first, have no edges.
 func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, first int64, starts, degrees []int64) {
 	rows := int64(len(indptr)) - 1
-	// Those of a part would be asked for in the wrong places.
+	// The rows of a partition have other positions, so a prefetch would miss.
 	if first == 0 {
 		prefetch.At(indptr, vertices)
 	}
@@ -212,7 +212,7 @@ func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi,
 	}
 	rows = rows[:k]
 	states := s.states(w, stream, frontier, lo, rows)
-	// Where the positions are the ids they are written once.
+	// If the positions are the ids, they are written once.
 	inPlace := s.Relation.EdgeIDs.Bits == 0 && b.ids64 != nil
 	var positions []int64
 	if inPlace {
@@ -344,7 +344,7 @@ func grow(a *[]int64, n int64) []int64 {
 	return (*a)[old:]
 }
 
-// gather fetches the neighbours and edge ids at CSC positions into the block from
+// gather fetches the neighbors and edge ids at CSC positions into the block from
 // edge at on.
 func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	to := at + int64(len(positions))
@@ -373,7 +373,7 @@ func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I
 	}
 }
 
-// gatherSources is gather of the neighbours alone. Its loads are independent, so their cache misses overlap.
+// gatherSources is gather of the neighbors alone. Its loads are independent, so their cache misses overlap.
 func gatherSources[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	source := csc.Of[I](g.Indices)
 	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.

@@ -7,7 +7,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// scratch is what a batch needs beside graph and output; it is kept between
+// scratch is the working memory of a batch, apart from graph and output; it is reused between
 // batches, so that a steady state allocates nothing. One batch uses it at a time.
 type scratch struct {
 	narrow directMap[uint32]
@@ -16,12 +16,12 @@ type scratch struct {
 	lists  // of a disjoint batch
 	hopRows
 	offsets []int64 // per tile: its first edge in the block
-	drawn   []int32 // per tile: set once its neighbours are there
+	drawn   []int32 // per tile: set once its neighbors are there
 	ranks   rankScratch
 	crewScratch
 }
 
-// lists are vertices by their numbers, and the trees that they are in.
+// lists are nodes by their numbers, and the trees that they are in.
 type lists struct{ vertices, trees, bounds *memory.Pages }
 
 func (l *lists) free() {

@@ -22,7 +22,7 @@ type team struct {
 	phase  atomic.Int64 // odd while there is work, which workers take part in as they come
 	over   atomic.Bool
 	_      [cacheLine]byte
-	active atomic.Int64 // workers beside the caller's that may be at it
+	active atomic.Int64 // workers in addition to the caller that may be running
 	_      [cacheLine]byte
 }
 
@@ -36,8 +36,7 @@ const teamEdges = 4096
 // end before it lets other threads have its core.
 const looks = 5000
 
-// muster borrows workers for a batch of about the given number of edges; it must
-// be ended by dismiss.
+// muster borrows workers for a batch of about edges edges; dismiss must end it.
 func muster(crew Crew, edges int64) *team {
 	t := &team{crew: crew, size: 1}
 	if extra := min(edges/teamEdges, 256); extra > 0 {

@@ -20,7 +20,7 @@ type weightedRow struct {
 	excluded     []int64
 	state        uint64
 	edge         int64  // the first one's place in the block
-	refused      uint32 // draws to be made again, for rng.Chooser.Again
+	refused      uint32 // draws to repeat, for rng.Chooser.Again
 	total        uint64 // the weights of its edges, where factors are asked for
 }
 

@@ -47,15 +47,15 @@ func (e *Engine) attendKernels(g *Segment) (*attendKernels, error) {
 	return Kept(e, "attention", loadAttend)
 }
 
-// Attention is a Segment whose rows are summed by the softmax of their scores, as
-// internal/engine/cpu/layers's Attention says; addresses are the device's.
+// Attention is a Segment whose rows are summed by the softmax of their scores, like
+// layers.Attention of the CPU engine; addresses are on the device.
 type Attention struct {
 	Segment
 	Source, Target, Edge, Log, Alpha, Pre, ToTarget gpu.Address
 	Slope                                           float64
 }
 
-// Attend puts it into a stream: forward, or backward where there is an Alpha.
+// Attend enqueues the computation: forward, or backward if there is an Alpha.
 func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
 	k, err := e.attendKernels(&t.Segment)
 	if err != nil || t.Rows == 0 {
@@ -107,14 +107,14 @@ func loadSoftmax(e *Engine) (*softmaxKernels, error) {
 	return &softmaxKernels{softmax, pieces}, err
 }
 
-// Scores are scores of edges, X of a Segment, as internal/engine/cpu/layers's Scores says; addresses
-// are the device's. Width is how many heads there are, at most MostSegmentWidth.
+// Scores are scores of edges, the X of a Segment, like layers.Scores of the CPU engine; addresses
+// are on the device. Width is the number of heads, at most MostSegmentWidth.
 type Scores struct {
 	Segment
 	Grad gpu.Address
 }
 
-// Softmax puts it into a stream.
+// Softmax enqueues the computation.
 func (e *Engine) Softmax(x *Scores, s gpu.Stream) error {
 	k, err := Kept(e, "softmax", loadSoftmax)
 	if err != nil || x.Edges == 0 {

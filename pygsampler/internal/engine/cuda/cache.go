@@ -31,12 +31,12 @@ func loadCache(e *Engine) (*cacheKernels, error) {
 	return &k, nil
 }
 
-// MostPlaces is the most rows that a cache has.
+// MostPlaces is the maximal number of rows of a cache.
 const MostPlaces = 1<<31 - 1
 
-// Cache is copies of some rows of a table in the device's memory, which Gather reads. All
-// addresses are the device's. Slots and Keys say the same: what is cached where. The zero value
-// has no places.
+// Cache holds copies of some rows of a table in device memory, which Gather reads. All addresses
+// are on the device. Slots and Keys are inverse to each other: the slot of each row, and the row of
+// each slot. The zero value has no slots.
 type Cache struct {
 	Cached gpu.Address // Places rows of Row bytes, 1 to MostRow, without gaps
 	Slots  gpu.Address // Rows integers of 32 bits: the row's place, or -1
@@ -48,8 +48,8 @@ type Cache struct {
 	Row    uint64
 }
 
-// IDs are row numbers in the device's memory: Count signed integers of Bits, 32 or 64. Those that
-// are no rows are passed over.
+// IDs are row numbers in device memory: Count signed integers of Bits, 32 or 64. Numbers that are
+// no rows are ignored.
 type IDs struct {
 	At    gpu.Address
 	Count uint64 // below 2^32
@@ -64,9 +64,9 @@ func (c *Cache) args(ids IDs, source gpu.Address) cacheArgs {
 	}
 }
 
-// CachePut brings rows of the table into the cache, each to its place of the 32-bit ones at
-// places, where it is not yet; who was there is turned out. With 0 for places the rows that are
-// there are written anew.
+// CachePut copies rows of the table into the cache, each to its slot in the 32-bit integers at
+// places, unless it is cached already; it evicts the previous row of the slot. With places 0 it
+// rewrites the rows that are cached.
 func (e *Engine) CachePut(c *Cache, ids IDs, places, table gpu.Address, s gpu.Stream) error {
 	k, err := Kept(e, "cache", loadCache)
 	if err != nil || ids.Count == 0 || c.Places == 0 {
@@ -77,9 +77,9 @@ func (e *Engine) CachePut(c *Cache, ids IDs, places, table gpu.Address, s gpu.St
 	return e.launchCache(&k.put, &a, 32, s)
 }
 
-// CacheAdmit follows a Gather of these ids, number now, in the same stream: those places are
-// stamped that it has read, and rows that were not there come in from its Out for some that
-// were not used for long.
+// CacheAdmit follows a Gather of these ids, number now, in the same stream: it stamps the slots
+// that the gather has read, and copies missing rows from its Out into slots that were not used for
+// long.
 func (e *Engine) CacheAdmit(c *Cache, ids IDs, out gpu.Address, now uint32, s gpu.Stream) (err error) {
 	k, err := Kept(e, "cache", loadCache)
 	if err != nil || ids.Count == 0 || c.Places == 0 {
@@ -95,7 +95,7 @@ func (e *Engine) CacheAdmit(c *Cache, ids IDs, out gpu.Address, now uint32, s gp
 	return errors.Join(e.launchCache(&k.touch, &a, 1, s), e.launchCache(&k.bid, &a, 1, s), e.launchCache(&k.put, &a, 32, s))
 }
 
-// Tally adds one to the 32-bit count of each of the ids that is below rows.
+// Tally adds one to the 32-bit count of each id below rows.
 func (e *Engine) Tally(ids IDs, counts gpu.Address, rows uint64, s gpu.Stream) error {
 	k, err := Kept(e, "cache", loadCache)
 	if err != nil || ids.Count == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Call is a batch to sample, and how.
+// Call describes a batch to sample.
 type Call struct {
 	Plan     Plan
 	Batch    request.Batch // its seeds: on the host, or empty when they are on the device
@@ -24,10 +24,10 @@ type Call struct {
 	Out      gpu.Address // where the caller wants the batch; 0: in memory of the engine's
 	OutBytes uint64
 	Grid     int // blocks; 0 for a good number. The batch does not depend on it
-	Share    int // the most thousandths of the device that a launch takes; 0: all. As Grid
+	Share    int // the maximal thousandths of the device that a launch takes; 0: all, like Grid
 }
 
-// WholeShare is a Share that is no bound.
+// WholeShare is a Share without a bound.
 const WholeShare = 1000
 
 // within bounds the blocks of a launch, of which the device runs so many at a time.
@@ -71,8 +71,8 @@ func word(is bool) uint32 {
 	return 0
 }
 
-// Download copies a batch to host memory that C owns, laid out as on the device
-// but for the header, which the device does not hold.
+// Download copies a batch to C memory on the host, with the same layout as on the device and with
+// the header, which the device does not hold.
 func (b Batch) Download(stream gpu.Stream) (memory.Memory, error) {
 	size := b.Header[batch.WordSize]
 	m, err := memory.New(size)

@@ -35,8 +35,8 @@ func (g *Graph) needOf(of shape, p Plan, seeds int64) Needs {
 	return guess
 }
 
-// Capacity is how many bytes a caller's memory for a batch of so many seeds should
-// have. That they are enough is not certain: a batch that needs more says so.
+// Capacity estimates the number of bytes of a caller's memory for a batch of seeds seeds. It is no
+// guarantee: a batch that needs more reports it.
 func (g *Graph) Capacity(p Plan, seeds int64) uint64 { return g.need(p, seeds).Out }
 
 // learn notes what a batch of a shape needed, and returns what all of them have needed.

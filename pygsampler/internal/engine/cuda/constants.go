@@ -10,13 +10,13 @@ const (
 	reportHeader
 )
 
-// How a launch ends, in the first word of its report. Too small: the detail is to how
-// many bytes the kernel got. Bins full: some vertex came too often; again, without
-// bins. Queue full: the detail is the bytes that the batch needs, where only those did
-// not fit; else how many tasks, vertices and edges there were stands where the header
-// would. Ranks full: the detail is how many there are. Work too small: the detail is how
-// many bytes of working memory the program got to. Value refused: the detail is a node of the program;
-// where the header would be stand the bits of the value, and whose it is.
+// Outcomes of a launch, in the first word of its report. Too small: the detail is the number of
+// bytes that the kernel reached. Bins full: some node occurs too often, and the batch is repeated
+// without bins. Queue full: the detail is the number of bytes that the batch needs, if only they
+// did not fit; otherwise the numbers of tasks, nodes and edges replace the header. Ranks full: the
+// detail is their number. Work too small: the detail is the number of bytes of working memory that
+// the program reached. Value refused: the detail is a node of the program; the bits of the value
+// and its owner replace the header.
 const (
 	statusOK             = 1
 	statusSeedOutOfRange = 2
@@ -29,7 +29,7 @@ const (
 	statusValueRefused   = 9
 )
 
-// What is in the report's header of a launch that ended with statusQueueFull.
+// Words of the report's header after a launch that ended with statusQueueFull.
 const (
 	queueFullTasks = reportHeader + iota
 	queueFullFound
@@ -97,9 +97,9 @@ const (
 )
 
 // transit.cu: how many walkers a transit has at most that shares a warp with others; how many of
-// them a block takes at most; how many edges of a row are in shared memory; vertices that a thread
-// looks at side by side; and of so many vertices one has to have a walker, else walkers are asked
-// where they are, and not vertices who is there.
+// them a block takes at most; how many edges of a row are in shared memory; nodes that a thread
+// looks at side by side; and of so many nodes one has to have a walker, else walkers are asked
+// where they are, and not nodes who is there.
 const (
 	transitWarp   = 32
 	transitPiece  = 1024
@@ -108,7 +108,7 @@ const (
 	transitSparse = 16
 )
 
-// How values of dequantize.cu are stored, and what they are read as: the numbers of package quantized.
+// Storage kinds and result types of dequantize.cu: the numbers of package quantized.
 const (
 	quantizedHalf = iota + 1
 	quantizedBrain
@@ -138,7 +138,7 @@ const (
 	binRoom    = 4096 // pairs that a bin has room for
 	binTable   = 8192 // places of the table of one bin in shared memory
 	mostBins   = 16384
-	fillStride = 16 // words from one bin's counter to the next: neighbours would queue in the cache
+	fillStride = 16 // words from one bin's counter to the next: neighbors would queue in the cache
 )
 
 // Tiles of bsp.cu: rows, or edges and first occurrences, that know of each other.

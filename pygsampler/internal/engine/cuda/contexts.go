@@ -33,7 +33,7 @@ type contextArgs struct {
 	Window                                                                 float64
 }
 
-// Contexts is contexts of fixed length, of one call.
+// Contexts is the plan of contexts of fixed length, for one call.
 type Contexts struct {
 	contexts.Rule
 	Seeds []int64 // how many there are of each node type, one behind another; nil: a homogeneous graph
@@ -60,7 +60,7 @@ func loadContexts(e *Engine) (k *contextKernels, err error) {
 	return k, nil
 }
 
-// Check refuses what no kernel does.
+// Check returns an error for requests that no kernel supports.
 func (p *Contexts) Check(g *Graph, c *Call) error {
 	if len(c.Exclude) > 0 {
 		return fmt.Errorf("%w: exclude: expected no edges for contexts, got some", request.ErrValue)
@@ -76,26 +76,26 @@ func (p *Contexts) schema(g *Graph) *csc.Schema {
 	return g.schema
 }
 
-// Words is what describes the contexts.
+// Words returns the number of words that describe the contexts.
 func (p *Contexts) Words() int { return batch.ContextWords }
 
-// Shape is what the size of the contexts depends on.
+// Shape returns the parameters that the size of the contexts depends on.
 func (p *Contexts) Shape() string { return fmt.Sprint(p.Budget, p.Width, p.Cells) }
 
 func (p *Contexts) words(g *Graph, seeds int64) [batch.ContextWords]int64 {
 	return p.Rule.Words(seeds, p.schema(g) != nil)
 }
 
-// Guess is exact.
+// Guess returns the exact needs.
 func (p *Contexts) Guess(g *Graph, seeds int64) Needs {
 	words := p.words(g, seeds)
 	return Needs{Out: uint64(words[batch.WordSize])}
 }
 
-// Used tells nothing of other contexts, whose guess is exact.
+// Used returns nothing, since the guess is exact.
 func (p *Contexts) Used(*Flight) Needs { return Needs{} }
 
-// Arrived knows no status of its own.
+// Arrived handles no additional status.
 func (p *Contexts) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
@@ -105,14 +105,14 @@ func (p *Contexts) outside(f *Flight, i int64) error {
 	return (&Hetero{Seeds: p.Seeds}).outside(f, i)
 }
 
-// contextSpace is what contexts need beside their memory.
+// contextSpace is the working memory of contexts.
 type contextSpace struct {
 	tables buffer // what the kernel knows of types, relations and seeds
 	work   buffer // of warps: tables of nodes, and lists of edges
 	staged gpu.Pinned
 }
 
-// Forget has nothing to do: every batch writes what it reads.
+// Forget does nothing, since every batch writes everything that it reads.
 func (*contextSpace) Forget() {}
 
 func (s *contextSpace) Free(stream gpu.Stream) error {
@@ -170,7 +170,7 @@ func (p *Contexts) tableBytes(g *Graph, seeds int64) uint64 {
 	return bytes
 }
 
-// Fit makes room for the contexts, and for what the kernel works in.
+// Fit allocates the contexts and the working memory of the kernel.
 func (p *Contexts) Fit(f *Flight) error {
 	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
 	k, err := Kept(f.engine, "context", loadContexts)
@@ -246,7 +246,7 @@ func (p *Contexts) stage(f *Flight, args *contextArgs) {
 	}
 }
 
-// Launch is all contexts.
+// Launch enqueues all contexts in one launch.
 func (p *Contexts) Launch(f *Flight) error {
 	g, c := f.graph, &f.call
 	k, err := Kept(f.engine, "context", loadContexts)

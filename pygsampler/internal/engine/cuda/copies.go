@@ -8,8 +8,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// copies is where the device has csc.Copies of the graph, 0 where it has no parallel edges. They are made once, on the
-// CPU, where the rows are copied to for that.
+// copies returns the device's copy of csc.Copies of the graph, 0 if it has no parallel edges. They
+// are computed once, on the CPU, which needs a copy of the rows there.
 func (g *Graph) copies() (gpu.Address, error) {
 	const name = "copies"
 	g.made.Lock()

@@ -73,7 +73,7 @@ func (p *Programs) widths(g *Graph) error {
 			length := g.named.vertices[n.Name].length
 			if g.Nodes > 0 {
 				if length%g.Nodes != 0 {
-					return fmt.Errorf("%w: features: expected a row for each of %d vertices in '%s', got %d values", request.ErrValue, g.Nodes, n.Name, length)
+					return fmt.Errorf("%w: features: expected a row for each of %d nodes in '%s', got %d values", request.ErrValue, g.Nodes, n.Name, length)
 				}
 				widths[i] = length / g.Nodes
 			}

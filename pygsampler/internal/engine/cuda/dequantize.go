@@ -17,8 +17,8 @@ func loadDequantize(e *Engine) (*residentKernel[dequantizeArgs], error) {
 	return loadResident[dequantizeArgs](e, "dequantize", dequantizeThreads)
 }
 
-// Dequantize is quantized rows that a Gather has copied, which are to become floats. All addresses
-// are the device's. The zero value has no rows.
+// Dequantize describes quantized rows that a Gather has copied and that are converted to floats.
+// All addresses are on the device. The zero value has no rows.
 type Dequantize struct {
 	IDs      IDs         // of the rows, by which they have scales
 	Rows     uint64      // scales of rows that there are; an id outside gives zeros of zeros
@@ -31,7 +31,7 @@ type Dequantize struct {
 	ByColumn bool
 }
 
-// Dequantize puts the reading into a stream.
+// Dequantize enqueues the conversion.
 func (e *Engine) Dequantize(d *Dequantize, s gpu.Stream) error {
 	k, err := Kept(e, "dequantize", loadDequantize)
 	if err != nil || d.IDs.Count == 0 {

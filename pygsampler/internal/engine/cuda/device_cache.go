@@ -12,9 +12,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 )
 
-// derivedCache is what is made of a graph once, by name, such as its edges' times, and what programs have made of it
-// and of its named arrays, by the kernel that made it. Both are kept until the graph is closed, the latter until the
-// arrays change.
+// derivedCache holds data that is derived once from a graph, by name, such as the times of its
+// edges, and results of programs that depend on the graph and its named arrays only, by the kernel
+// that computed them. Both live until the graph is closed, the latter until the arrays change.
 type derivedCache struct {
 	sync.Mutex
 	of, ofArrays map[string]gpu.Memory
@@ -62,8 +62,8 @@ const (
 	onceAVertex = 64
 )
 
-// once are the addresses of what the program reads of the graph alone, made now where nobody has: the one time that
-// a batch of a program waits for the device.
+// once returns the addresses of the inputs that depend on the graph only, computed now if they are
+// missing: the only case in which a batch of a program waits for the device.
 func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 	if len(p.text.Once) == 0 {
 		return nil, nil

@@ -10,18 +10,18 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// disjointSpace is what a disjoint batch needs beside the rest of a workspace: a table of
-// pairs of tree and vertex, in place of the map of all vertices.
+// disjointSpace is the additional working memory of a disjoint batch: a table of pairs of tree and
+// node, instead of the map of all nodes.
 type disjointSpace struct {
-	keys, words buffer // for each slot its pair, and what a map has for a vertex
+	keys, words buffer // for each slot its pair, and what a map has for a node
 	trees       buffer // for each row
 	bits        int    // log2 of the slots in use
-	shift       int    // a pair's key is tree << shift | vertex
+	shift       int    // a pair's key is tree << shift | node
 }
 
 // fit makes room for a batch of so many hops, and the table empty.
 func (t *disjointSpace) fit(f *Flight, hops int) error {
-	// A batch that needs more is made again with twice the edges.
+	// A batch that needs more is repeated with twice the edges.
 	if err := t.room(f.graph, f.space, f.call.NumSeeds, f.need.Edges*int64(hops), f.stream); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (t *disjointSpace) arguments(a *neighborArgs) {
 	a.KnownFrom = ^uint64(0)
 }
 
-// Forget has nothing to do: every batch empties its table.
+// Forget does nothing, since every batch empties its table.
 func (*disjointSpace) Forget() {}
 
 func (t *disjointSpace) Free(s gpu.Stream) error {

@@ -9,15 +9,15 @@ type edgeScoresArgs struct {
 	Slope                                        float64
 }
 
-// EdgeScores are scores on a Segment, as internal/engine/cpu/layers's EdgeScores says; addresses
-// are the device's.
+// EdgeScores are scores on a Segment, like layers.EdgeScores of the CPU engine; addresses are on
+// the device.
 type EdgeScores struct {
 	Segment
 	Own, Att, Edge, Scores, ToOwn, ToAtt, ToEdge gpu.Address
 	Slope                                        float64
 }
 
-// EdgeScores puts them into a stream, or their gradients where there is a ToOwn.
+// EdgeScores enqueues the computation of the scores, or of their gradients if there is a ToOwn.
 func (e *Engine) EdgeScores(t *EdgeScores, s gpu.Stream) error {
 	k, err := e.attendKernels(&t.Segment)
 	if err != nil || t.Rows == 0 {

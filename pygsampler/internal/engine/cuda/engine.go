@@ -11,8 +11,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 )
 
-// Engine is a device with the kernels loaded. Any number of goroutines may use it;
-// each batch in flight has a workspace of its own.
+// Engine is a device with the kernels loaded. Any number of goroutines may use it; each running
+// batch has its own workspace.
 type Engine struct {
 	context *gpu.Context
 	pool    *gpu.Pool
@@ -38,8 +38,8 @@ var engines struct {
 	of map[int]*Engine
 }
 
-// Open is the engine of a device, made at its first use and kept. After a failure
-// the next call tries again.
+// Open returns the engine of a device, which it creates at the first call. After a failure the next
+// call tries again.
 func Open(device int) (*Engine, error) {
 	engines.Lock()
 	defer engines.Unlock()
@@ -57,7 +57,7 @@ func Open(device int) (*Engine, error) {
 	return e, nil
 }
 
-// CloseAll gives back what all engines hold; no batch may be in flight.
+// CloseAll releases the memory of all engines; no batch may be running.
 func CloseAll() error {
 	engines.Lock()
 	defer engines.Unlock()
@@ -113,8 +113,8 @@ func (e *Engine) loaded(name string, code func(major, minor int) (compiler.Image
 	return m, err
 }
 
-// KernelOf is a kernel of a file whose launches may ask for up to shared bytes of
-// dynamic shared memory.
+// KernelOf returns a kernel of a file whose launches may use up to shared bytes of dynamic shared
+// memory.
 func KernelOf[Args any](e *Engine, file, name string, shared int) (k gpu.Kernel[Args], err error) {
 	m, err := e.module(file)
 	if err != nil {
@@ -126,13 +126,13 @@ func KernelOf[Args any](e *Engine, file, name string, shared int) (k gpu.Kernel[
 	return k, err
 }
 
-// Context is the device's.
+// Context returns the context of the device.
 func (e *Engine) Context() *gpu.Context { return e.context }
 
-// Pool is where the engine's device memory comes from.
+// Pool returns the pool of the engine's device memory.
 func (e *Engine) Pool() *gpu.Pool { return e.pool }
 
-// Stats are what the engine holds of its device.
+// Stats are the amounts of device memory that the engine holds.
 type Stats struct {
 	Used       int64 `json:"used"`     // bytes: workspaces, batches, graphs that were copied
 	Reserved   int64 `json:"reserved"` // bytes that the pool has of the device, used or not
@@ -140,7 +140,7 @@ type Stats struct {
 	Flights    int   `json:"flights"` // batches on their way
 }
 
-// Stats reads the counters.
+// Stats returns the counters.
 func (e *Engine) Stats() (Stats, error) {
 	reserved, err := e.pool.Reserved()
 	e.mu.Lock()
@@ -148,7 +148,7 @@ func (e *Engine) Stats() (Stats, error) {
 	return Stats{e.pool.Used(), reserved, e.made, e.flights}, err
 }
 
-// Trim gives back what no batch uses.
+// Trim releases memory that no batch uses.
 func (e *Engine) Trim() error {
 	e.mu.Lock()
 	idle := e.idle

@@ -22,12 +22,12 @@ func loadExpand(e *Engine) (*gpu.Kernel[expandArgs], error) {
 	return &k, err
 }
 
-// MostHops is how many blocks a batch of a device has at most.
+// MostHops is the maximal number of blocks of a batch on a device.
 const MostHops = mostHops
 
-// Expansion is the edges of a batch's blocks one by one, to be written to memory of the
-// device: for each block, outermost first, the local ids of its edges' sources, if Both,
-// and then those of their destinations, without gaps.
+// Expansion describes the edge lists of the blocks of a batch, to be written to device memory: for
+// each block, outermost first, the local ids of its edges' sources, if Both, and then of their
+// destinations, without gaps.
 type Expansion struct {
 	Words []int64     // describe the batch
 	Data  gpu.Address // the batch
@@ -36,7 +36,7 @@ type Expansion struct {
 	Out   gpu.Address // where it is written
 }
 
-// Bytes is how much it writes.
+// Bytes returns the number of bytes that the expansion writes.
 func (x Expansion) Bytes() uint64 {
 	edges := int64(0)
 	for i := range int(x.Words[batch.WordNumHops]) {
@@ -53,8 +53,8 @@ func (x Expansion) width() uint64 {
 	return uint64(x.Bits / 8)
 }
 
-// Expand puts expansions of batches whose ids are of one width into a stream, as few
-// launches for all of them.
+// Expand enqueues expansions of batches whose ids have the same width, in as few launches as
+// possible.
 func (e *Engine) Expand(all []Expansion, s gpu.Stream) error {
 	var args expandArgs
 	count, most := 0, uint64(0)
@@ -98,7 +98,7 @@ func (e *Engine) expand(args *expandArgs, count int, most uint64, s gpu.Stream) 
 	if err != nil {
 		return err
 	}
-	// As many threads as may run at a time, where there are edges for them.
+	// The grid has as many threads as can run at a time, if there are edges for them.
 	blocks := min((most+expandThreads-1)/expandThreads, 8*uint64(e.context.Properties().Multiprocessors))
 	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(count)}, Block: [3]uint32{expandThreads}}
 	return kernel.Launch(s, shape, args)

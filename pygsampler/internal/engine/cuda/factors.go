@@ -20,9 +20,9 @@ type factorArgs struct {
 	Batches [mostBatches]factorBatch
 }
 
-// Factors is Neighbors with a factor for each edge. A launch of its kernel makes the batch
-// and reports to the device; a second one reads that, makes the factors behind the batch,
-// and reports to the host. So the kernels of those who want none are what they were.
+// Factors is Neighbors with a factor for each edge. One launch samples the batch and reports to the
+// device; a second one reads that report, computes the factors after the batch in memory, and
+// reports to the host. So batches without factors use unchanged kernels.
 type Factors struct{ Neighbors }
 
 // Positions of a row's choices stand where the factors will while they find room in 31
@@ -46,10 +46,10 @@ func factorsOf(e *Engine) (*factorKernel, error) { return Kept(e, "edge_factors"
 // need of them.
 func (k *factorKernel) wide(g *Graph) bool { return g.Alias != 0 && g.Edges >= k.narrow }
 
-// Shape is apart from that of batches without factors, which are smaller.
+// Shape returns another text than for batches without factors, which are smaller.
 func (p *Factors) Shape() string { return p.Neighbors.Shape() + "ht" }
 
-// Guess has 4 bytes more for each edge.
+// Guess adds 4 bytes for each edge.
 func (p *Factors) Guess(g *Graph, seeds int64) Needs {
 	n := p.Neighbors.Guess(g, seeds)
 	degree, bytes := 2*float64(g.Edges)/float64(max(g.Nodes, 1)), 0.0
@@ -67,18 +67,18 @@ type factorSpace struct {
 	clean   bool
 }
 
-// Forget has the report cleared before the next batch: one whose kernel failed may have left
-// an earlier one's there.
+// Forget clears the report before the next batch: a failed kernel may have left an earlier report
+// there.
 func (s *factorSpace) Forget() { s.clean = false }
 
 func (s *factorSpace) Free(stream gpu.Stream) error {
 	return errors.Join(s.told.Free(stream), s.choices.Free(stream))
 }
 
-// told is where the first launch of a flight reports.
+// told returns the address that the first launch of a flight reports to.
 func told(f *Flight) gpu.Address { return SpaceOf[factorSpace](f.space).told.Address }
 
-// Fit makes room for the report, and for choices that are wide.
+// Fit allocates the report, and wide choices.
 func (p *Factors) Fit(f *Flight) error {
 	k, err := factorsOf(f.engine)
 	if err != nil {
@@ -101,12 +101,12 @@ func (p *Factors) Fit(f *Flight) error {
 	if !k.wide(f.graph) {
 		return nil
 	}
-	// Of a hop with more edges the kernel makes no batch.
+	// The kernel samples no batch with a hop of more edges.
 	most := uint64(SpaceOf[hopSpace](w).edgeCapacity) * uint64(len(p.Fanouts))
 	return s.choices.fit(w, 8*most, f.stream)
 }
 
-// Launch is the batch, and then its factors.
+// Launch enqueues the batch, and then its factors.
 func (p *Factors) Launch(f *Flight) error {
 	if err := p.launch(f, told); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p *Factors) Launch(f *Flight) error {
 	return p.follow([]*Flight{f})
 }
 
-// LaunchMany is two launches too.
+// LaunchMany enqueues two launches as well.
 func (p *Factors) LaunchMany(flights []*Flight) error {
 	if err := p.launchMany(flights, told); err != nil {
 		return err

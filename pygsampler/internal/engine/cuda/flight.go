@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Flight is a batch on its way. Wait or Cancel ends it; one goroutine at a time.
+// Flight is a running batch. Wait or Cancel ends it; one goroutine at a time may call them.
 type Flight struct {
 	engine *Engine
 	graph  *Graph
@@ -32,8 +32,7 @@ type Flight struct {
 	err   error
 }
 
-// Start puts the launch of a batch into a stream and returns. Seeds on the host
-// have been copied by then.
+// Start enqueues the launch of a batch and returns. Seeds on the host have been copied by then.
 func (e *Engine) Start(g *Graph, c *Call) (*Flight, error) {
 	f, err := e.flight(g, c)
 	if err == nil {
@@ -139,7 +138,7 @@ func (f *Flight) fit() (err error) {
 	return nil
 }
 
-// Region is where the batch goes, and for how many bytes there is room.
+// Region returns the address of the batch, and its capacity in bytes.
 func (f *Flight) Region() (gpu.Address, uint64) {
 	if f.call.Out != 0 {
 		return f.call.Out, f.call.OutBytes
@@ -147,15 +146,15 @@ func (f *Flight) Region() (gpu.Address, uint64) {
 	return f.out.Address, f.out.Size
 }
 
-// How Wait asks: it looks at the report all the time at first, then now and then,
-// and asks the driver every few milliseconds whether the launch has failed.
+// Polling intervals of Wait: it first polls the report without pause, then at intervals, and asks
+// the driver every few milliseconds whether the launch has failed.
 const (
 	spinFor  = 2 * time.Millisecond
 	askEvery = 4 * time.Millisecond
 )
 
-// Wait waits for the batch, at most for timeout, for ever if it is negative. Where
-// done, the batch's bytes are there for every stream, and the flight has ended.
+// Wait waits for the batch, at most for timeout, or without limit if timeout is negative. If done,
+// the batch's bytes are complete for every stream, and the flight has ended.
 func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +200,7 @@ type ofTypes interface {
 	outside(f *Flight, i int64) error
 }
 
-// arrived reads the report; again says that the batch did not fit and is made again.
+// arrived reads the report; again is true if the batch did not fit and is repeated.
 func (f *Flight) arrived() (again bool, err error) {
 	words := f.space.words()
 	detail := words[reportDetail]

@@ -38,14 +38,13 @@ func loadGather(e *Engine) (*residentKernel[gatherArgs], error) {
 	return loadResident[gatherArgs](e, "gather", gatherThreads)
 }
 
-// MostRow is the most bytes that a row has which is gathered.
+// MostRow is the maximal number of bytes of a gathered row.
 const MostRow = 1 << 26
 
-// Gather is rows of a table that are to be copied, as bytes, to where they stand in the order
-// of their ids. The device sees all addresses: of its own memory, of a peer's, of host memory
-// that is page-locked. None may be written to before the launch is done, but for rows whose
-// readers do not mind half of the old and half of the new. A row whose id is outside of the
-// table is zeros. The zero value gathers nothing.
+// Gather describes rows of a table that are copied, as bytes, in the order of their ids. The device
+// can address all memory: its own, a peer's, or page-locked host memory. None may be written to
+// before the launch is done, except rows whose readers accept a mixture of old and new bytes. A row
+// whose id is outside of the table becomes zeros. The zero value gathers nothing.
 type Gather struct {
 	IDs    gpu.Address // Count signed integers of Bits, 32 or 64, aligned to that
 	Count  uint64
@@ -91,9 +90,10 @@ func (g *Gather) part(resident uint64) gatherPart {
 // lowest is the greatest power of two that divides x, at most most, which is one too.
 func lowest(x, most uint64) uint64 { return 1 << bits.TrailingZeros64(x|most) }
 
-// Gather puts the copies into a stream, as few launches for all of them. Beside other work they take a
-// block for each second multiprocessor: over a link of 55 GB/s rows of 200 bytes and more come as fast from
-// 33 blocks as from all 660 that an H200 runs at a time, rows of 512 bytes by 1 % slower from 66.
+// Gather enqueues the copies, in as few launches as possible. With beside, it takes a block for
+// every second multiprocessor, to leave room for other work: over a link of 55 GB/s rows of 200
+// bytes and more arrive as fast from 33 blocks as from all 660 that an H200 runs at a time, rows of
+// 512 bytes 1 % slower from 66.
 func (e *Engine) Gather(all []Gather, beside bool, s gpu.Stream) error {
 	k, err := Kept(e, "gather", loadGather)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// Arrays is a CSC in memory that the device reads: its own, or the host's
-// page-locked. They are borrowed.
+// Arrays is a borrowed CSC in memory that the device reads: its own, or page-locked host memory.
 type Arrays struct {
 	Indptr, Indices, EdgeIDs       gpu.Address // EdgeIDs 0: an edge's id is its position
 	IndptrBits, IDBits, EdgeIDBits int
@@ -21,15 +20,16 @@ type Arrays struct {
 	Shared                         bool        // several devices share the arrays of edges, so that none is to have copies
 }
 
-// Graph is a CSC that an engine samples, with what batches of it have needed so far.
+// Graph is a CSC that an engine samples, with the sizes that its batches have needed so far.
 type Graph struct {
 	Arrays
 	Back    *Graph       // the transposed graph, as csc.Graph has it; nil: none
 	packing packing      // what walks read
 	named   named        // what programs read
-	made    derivedCache // and what is made of it once
+	made    derivedCache // and data that is derived from it once
 	alone   *Graph       // the same as a heterogeneous one; nil: nobody asked
-	// Of a heterogeneous graph, which has no arrays of its own: its schema, and the relations. Nil: homogeneous.
+	// The schema and the relations of a heterogeneous graph, which has no arrays of its own; nil
+	// for a homogeneous graph.
 	schema    *csc.Schema
 	relations []*Graph
 
@@ -40,7 +40,7 @@ type Graph struct {
 	programs map[string]*programOn // whose batches have been launched, by their texts
 }
 
-// NewGraph trusts the arrays; Validate checks them.
+// NewGraph returns a graph over the arrays, which it trusts; Validate checks them.
 func (e *Engine) NewGraph(a Arrays) *Graph {
 	return &Graph{Arrays: a, engine: e, needs: make(map[shape]Needs), programs: make(map[string]*programOn)}
 }
@@ -64,7 +64,8 @@ func (g *Graph) edgeIDBits() uint32 {
 // wide is 1 where ids are int64, else 0.
 func (g *Graph) wide() int { return g.IDBits/32 - 1 }
 
-// Upload copies a graph to the device, its named arrays and its transposed one; free gives the copies back.
+// Upload copies a graph to the device, with its named arrays and its transposed graph; free
+// releases the copies.
 func (e *Engine) Upload(g *csc.Relation) (d *Graph, free func() error, err error) {
 	if g.Back != nil {
 		back, freeBack, err := e.Upload(g.Back)

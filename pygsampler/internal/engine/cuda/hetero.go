@@ -44,7 +44,8 @@ type heteroArgs struct {
 	Window                                                  float64
 }
 
-// NewHetero is a heterogeneous graph, of relations that are on the device. It holds none of them.
+// NewHetero returns a heterogeneous graph of relations that are on the device. It holds none of
+// them.
 func (e *Engine) NewHetero(s *csc.Schema, relations []*Graph) *Graph {
 	a := Arrays{IDBits: 64}
 	if len(relations) > 0 {
@@ -60,7 +61,8 @@ func (e *Engine) NewHetero(s *csc.Schema, relations []*Graph) *Graph {
 	return g
 }
 
-// Alone is the graph as one of one node type, which has no name, and one edge type; it is as good as long as the graph.
+// Alone returns a heterogeneous view of the graph, with one unnamed node type and one edge type; it
+// is valid as long as the graph.
 func (g *Graph) Alone() *Graph {
 	g.made.Lock()
 	defer g.made.Unlock()
@@ -71,7 +73,8 @@ func (g *Graph) Alone() *Graph {
 	return g.alone
 }
 
-// Keys is where the device has the keys of the graph's edges by position, which are copied there once.
+// Keys returns the device's copy of the keys of the graph's edges by position, which are copied
+// once.
 func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
 	const name = "times"
 	g.made.Lock()
@@ -95,7 +98,8 @@ func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
 	return m.Address, nil
 }
 
-// Hetero is neighbour sampling of a heterogeneous graph, of one call: all hops in one launch.
+// Hetero is the plan of neighbor sampling on a heterogeneous graph, for one call: all hops in one
+// launch.
 type Hetero struct {
 	Fanouts          [][]int64 // of each relation those of its hops, outermost first
 	Replace, OnlyNew bool
@@ -104,13 +108,14 @@ type Hetero struct {
 	Seeds            []int64 // how many there are of each type, one behind another
 	Excluded         []int64 // and positions to sample around of each relation; nil: none
 	Times            *Times  // of a disjoint batch: which edges there are at a bound; nil: all
-	// numbers stand behind the tables, where the times of seeds would: what the plan of another kernel has beside.
+	// numbers follow the tables, in the place of the times of seeds: additional data of another
+	// kernel's plan.
 	numbers []int64
 	// copies are csc.Copies of each relation, where the edges' times would be; nil: the kernel asks for none.
 	copies []gpu.Address
 }
 
-// Times says which edges of a row a bound leaves: the rows of the graph are in the order of time.
+// Times says which edges of a row a bound admits: the rows of the graph are in the order of time.
 type Times struct {
 	times.Rule
 	Float bool
@@ -145,8 +150,9 @@ func loadHetero(e *Engine) (k *heteroKernels, err error) {
 	return k, err
 }
 
-// roomOf is the dynamic shared memory that a block of kernels of heterogeneous graphs may have, which they are allowed to ask
-// for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables and so much beside them.
+// roomOf returns the dynamic shared memory that a block of the kernels of heterogeneous graphs may
+// have, which launches may use, and the number of blocks of any of them that a multiprocessor runs
+// at a time, with usualTables and extra bytes.
 func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, err error) {
 	static := 0
 	for _, f := range kernels {
@@ -173,7 +179,7 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 
 func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "hetero", loadHetero) }
 
-// LoadHetero is Load for a heterogeneous graph.
+// LoadHetero loads the kernels for a heterogeneous graph, like Load.
 func (g *Graph) LoadHetero() error {
 	_, err := g.heteroKernels()
 	return err
@@ -190,7 +196,7 @@ func (p *Hetero) layout() batch.Layout {
 	return batch.Layout{Hops: p.hops(), Types: len(p.Seeds), Relations: len(p.Fanouts)}
 }
 
-// Check refuses what no kernel does.
+// Check returns an error for requests that no kernel supports.
 func (p *Hetero) Check(g *Graph, c *Call) error {
 	if err := p.checkTypes(g); err != nil {
 		return err
@@ -212,7 +218,8 @@ func (p *Hetero) checkTypes(g *Graph) error {
 	return nil
 }
 
-// typesFit refuses graphs of more types than blocks with so much room have tables for, and for so much beside them.
+// typesFit returns an error for graphs of more types than the tables of a block have room for,
+// together with extra bytes.
 func (g *Graph) typesFit(room, beside int) error {
 	types, relations := len(g.schema.NodeTypes), len(g.relations)
 	if need := tablesOf(types, relations) + beside; need > room {
@@ -222,10 +229,10 @@ func (g *Graph) typesFit(room, beside int) error {
 	return nil
 }
 
-// Words is what describes a batch.
+// Words returns the number of words that describe a batch.
 func (p *Hetero) Words() int { return p.layout().Words() }
 
-// Shape is the fanouts, and whatever else changes how many edges they give.
+// Shape returns the fanouts, and all other parameters that determine the number of edges.
 func (p *Hetero) Shape() string {
 	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew)), byte(word(p.Disjoint)), byte(word(p.Times != nil)), byte(word(p.EdgeWeights))}
 	for _, fanouts := range p.Fanouts {
@@ -239,7 +246,7 @@ func (p *Hetero) Shape() string {
 	return string(text)
 }
 
-// Guess is what a batch needs if rows have twice the mean degree.
+// Guess estimates the needs of a batch from rows of twice the mean degree.
 func (p *Hetero) Guess(g *Graph, seeds int64) Needs {
 	s := g.schema
 	width, vertices := float64(g.IDBits/8), make([]float64, len(s.NodeTypes))
@@ -277,7 +284,7 @@ func (p *Hetero) Guess(g *Graph, seeds int64) Needs {
 	return Needs{Out: uint64(min(out, mostOut)), Rows: int64(min(most, mostRows)), Edges: int64(min(edges, mostGuess))}
 }
 
-// Used is what the words say, and a quarter more.
+// Used returns the sizes of the batch, plus a quarter.
 func (p *Hetero) Used(f *Flight) Needs {
 	words, l, s := f.batch.Header, p.layout(), f.graph.schema
 	n := Needs{Out: uint64(words[batch.WordSize]) * 5 / 4, Arrived: true}
@@ -296,7 +303,7 @@ func (p *Hetero) Used(f *Flight) Needs {
 	return n
 }
 
-// Arrived knows no status of its own.
+// Arrived handles no additional status.
 func (p *Hetero) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
@@ -316,12 +323,12 @@ func (p *Hetero) outside(f *Flight, i int64) error {
 	return fmt.Errorf("seed %d of %d: a fault of pygsampler", i, f.call.NumSeeds)
 }
 
-// heteroSpace is what a batch of a heterogeneous graph needs beside what hops need.
+// heteroSpace is the additional working memory of a batch of a heterogeneous graph.
 type heteroSpace struct {
-	lists  buffer     // the vertices of each type by their numbers
+	lists  buffer     // the nodes of each type by their numbers
 	trees  buffer     // and their trees
 	bounds buffer     // and what bounds their edges
-	edges  buffer     // and those of the vertices that a hop's edges lead from
+	edges  buffer     // and those of the nodes that a hop's edges lead from
 	counts buffer     // of the seeds and of each hop: edges and first occurrences of each relation
 	tables buffer     // what the kernel knows of types and relations
 	staged gpu.Pinned // the same on its way
@@ -329,7 +336,7 @@ type heteroSpace struct {
 	sentTo gpu.Address
 }
 
-// Forget has the tables sent anew: a batch that failed may not have.
+// Forget makes the next batch send the tables again, since a failed batch may not have sent them.
 func (s *heteroSpace) Forget() { s.sent = s.sent[:0] }
 
 // send has the tables be what is staged, of which most batches change nothing.
@@ -364,7 +371,7 @@ func (p *Hetero) tableBytes() (kinds, relations, fanouts, all uint64) {
 	return kinds, relations, fanouts, max(all, 8)
 }
 
-// beside is the numbers behind the tables.
+// beside returns the address of the numbers after the tables.
 func (p *Hetero) beside() []int64 {
 	if p.Times != nil {
 		return p.Times.Seeds
@@ -372,7 +379,7 @@ func (p *Hetero) beside() []int64 {
 	return p.numbers
 }
 
-// Fit makes room for rows, edges and vertices, and for the report.
+// Fit allocates rows, edges and nodes, and the report.
 func (p *Hetero) Fit(f *Flight) error {
 	if err := p.fit(f.graph, f.space, f.need, f.stream); err != nil {
 		return err
@@ -385,7 +392,7 @@ func (p *Hetero) Fit(f *Flight) error {
 	return f.space.reportOf(p.Words())
 }
 
-// fit makes room for rows, edges and vertices.
+// fit makes room for rows, edges and nodes.
 func (p *Hetero) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error {
 	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
 	if err := hop.fit(w, need, stream); err != nil {
@@ -415,7 +422,7 @@ func (p *Hetero) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) erro
 	return err
 }
 
-// most is how many vertices a batch may have of a type with so many, with room for so many rows.
+// most is how many nodes a batch may have of a type with so many, with room for so many rows.
 func (p *Hetero) most(nodes, capacity int64) uint64 {
 	if p.Disjoint {
 		return uint64(capacity)
@@ -469,7 +476,7 @@ func (p *Hetero) describe(graph *Graph, w *Workspace) (size uint64) {
 	return size
 }
 
-// Launch is all hops in one cooperative launch.
+// Launch enqueues all hops in one cooperative launch.
 func (p *Hetero) Launch(f *Flight) error {
 	g := f.graph
 	k, err := g.heteroKernels()

@@ -22,16 +22,18 @@ type hgtArgs struct {
 	Iterations, _           uint32
 }
 
-// HGT is HGT's subgraphs of a heterogeneous graph, of one call: all iterations in one launch. Iterations are the hops of
-// a Hetero, and one more is those of the vertices that were chosen last; where that has its batch is working memory.
+// HGT is the plan of HGT's subgraphs of a heterogeneous graph, for one call: all iterations in one
+// launch. Iterations are the hops of a Hetero, plus one more for the nodes that were chosen last;
+// the batch of that Hetero is working memory here.
 type HGT struct {
 	hops    Hetero
 	samples [][]int64 // of each type those of the iterations; -1: all
 }
 
-// NewHGT is the plan of a call that has so many seeds of each type, and so many positions to sample around of each
-// relation; nil: none. Of each type are its salt and how many vertices each iteration takes; rows keep up to most
-// edges of a relation, -1: all.
+// NewHGT returns the plan of a call; seeds and excluded are the numbers of seeds of each type and
+// of excluded positions of each relation, which is nil without any. salts and samples hold the salt
+// of each type and the number of its nodes that each iteration takes; rows keep up to most edges of
+// a relation, -1: all.
 func NewHGT(relations int, most int64, salts []uint64, samples [][]int64, seeds, excluded []int64) *HGT {
 	p := &HGT{samples: samples}
 	p.hops = Hetero{OnlyNew: true, Seeds: seeds, Excluded: excluded}
@@ -77,7 +79,8 @@ func (p *HGT) tables() int {
 	return tablesOf(len(p.hops.Seeds), len(p.hops.Fanouts)) + 8*len(p.hops.Seeds)
 }
 
-// Check refuses homogeneous graphs, and those of more than the device has room for.
+// Check returns an error for homogeneous graphs, and for graphs with more types than the device has
+// room for.
 func (p *HGT) Check(g *Graph, c *Call) error {
 	if g.schema == nil {
 		return fmt.Errorf("%w: graph: expected a heterogeneous one, got a homogeneous one", request.ErrValue)
@@ -89,10 +92,10 @@ func (p *HGT) Check(g *Graph, c *Call) error {
 	return g.typesFit(k.room, 8*len(g.schema.NodeTypes)+drawBytes(0))
 }
 
-// Words is what describes a batch.
+// Words returns the number of words that describe a batch.
 func (p *HGT) Words() int { return p.layout().Words() }
 
-// Shape is the numbers of vertices and of edges.
+// Shape returns the numbers of nodes and of edges.
 func (p *HGT) Shape() string {
 	text := []byte(p.hops.Shape())
 	for _, n := range slices.Concat(p.samples...) {
@@ -101,7 +104,8 @@ func (p *HGT) Shape() string {
 	return string(text)
 }
 
-// Guess is what a batch needs if each type has all that it is asked for, and rows twice the mean degree.
+// Guess estimates the needs of a batch in which each type gets all nodes that it asks for, and rows
+// have twice the mean degree.
 func (p *HGT) Guess(g *Graph, seeds int64) Needs {
 	s := g.schema
 	width, out := float64(g.IDBits/8), float64(8*p.Words())+2*float64(g.IDBits/8)*float64(seeds)
@@ -144,18 +148,18 @@ func (p *HGT) Guess(g *Graph, seeds int64) Needs {
 	return Needs{Out: bytes, Work: bytes, Rows: int64(min(max(most, rows), mostRows)), Edges: int64(min(edges, mostGuess))}
 }
 
-// hgtSpace is what it needs beside what hops need.
+// hgtSpace is the additional working memory of the plan.
 type hgtSpace struct {
 	work                    buffer // the edges of all rows
 	words                   buffer // and what describes them
-	chosen, places, budgets buffer // as the vertices that have numbers
+	chosen, places, budgets buffer // as the nodes that have numbers
 	keys, numbers, lengths  buffer // of runs, twice
 	taken                   buffer
 
 	elements, tiles uint64 // there is room for
 }
 
-// Forget has nothing to do: every batch writes what it reads.
+// Forget does nothing, since every batch writes everything that it reads.
 func (*hgtSpace) Forget() {}
 
 func (s *hgtSpace) Free(stream gpu.Stream) (err error) {
@@ -169,7 +173,7 @@ func (s *hgtSpace) all() []*buffer {
 	return []*buffer{&s.work, &s.words, &s.chosen, &s.places, &s.budgets, &s.keys, &s.numbers, &s.lengths, &s.taken}
 }
 
-// Fit makes room for rows, edges, vertices and runs, and for the report.
+// Fit allocates rows, edges, nodes and runs, and the report.
 func (p *HGT) Fit(f *Flight) error {
 	g, w, stream := f.graph, f.space, f.stream
 	if err := p.hops.fit(g, w, f.need, stream); err != nil {
@@ -193,7 +197,7 @@ func (p *HGT) Fit(f *Flight) error {
 	return f.space.reportOf(p.Words() + 1)
 }
 
-// Used is what the words say and what the launch got to, and a quarter more.
+// Used returns the sizes of the batch and of its working memory, plus a quarter.
 func (p *HGT) Used(f *Flight) Needs {
 	report := f.space.words()
 	n := Needs{
@@ -203,12 +207,12 @@ func (p *HGT) Used(f *Flight) Needs {
 	return n
 }
 
-// Header is what describes the batch.
+// Header returns the words that describe the batch.
 func (p *HGT) Header(words []int64) []int64 { return words }
 
 func (p *HGT) outside(f *Flight, i int64) error { return p.hops.outside(f, i) }
 
-// Arrived makes the batch again with more room: for want of bytes of working memory, or of rows or edges.
+// Arrived repeats the batch with more working memory, or with more room for rows or edges.
 func (p *HGT) Arrived(f *Flight, status, detail int64) (again bool, err error) {
 	if status != statusWorkTooSmall {
 		return p.hops.Arrived(f, status, detail)
@@ -221,7 +225,7 @@ func (p *HGT) Arrived(f *Flight, status, detail int64) (again bool, err error) {
 	return true, nil
 }
 
-// Launch is all iterations in one cooperative launch.
+// Launch enqueues all iterations in one cooperative launch.
 func (p *HGT) Launch(f *Flight) error {
 	g, w := f.graph, f.space
 	k, err := Kept(g.engine, "hgt", loadHGT)

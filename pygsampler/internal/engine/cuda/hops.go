@@ -10,10 +10,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Hops is what the plans that go hop by hop have in common.
+// Hops is the common part of plans that sample hop by hop.
 type Hops struct{ request.Hops }
 
-// Check refuses what no kernel has room for.
+// Check returns an error for requests that no kernel has room for.
 func (h *Hops) Check(g *Graph, c *Call) error {
 	if hops := len(h.Fanouts); hops > mostHops {
 		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
@@ -21,10 +21,10 @@ func (h *Hops) Check(g *Graph, c *Call) error {
 	return nil
 }
 
-// Words is the header and a block for each hop.
+// Words returns the number of words of the header and of a block for each hop.
 func (h *Hops) Words() int { return batch.Homogeneous(len(h.Fanouts)).Words() }
 
-// Shape is the fanouts, and whatever else changes how many edges they give.
+// Shape returns the fanouts, and all other parameters that determine the number of edges.
 func (h *Hops) Shape() string {
 	text := make([]byte, 0, 64)
 	for _, fanout := range h.Fanouts {
@@ -36,14 +36,14 @@ func (h *Hops) Shape() string {
 	return string(text)
 }
 
-// A first guess is not trusted beyond these sizes: a batch that needs more is made again.
+// A first guess is bounded by these sizes: a batch that needs more is repeated.
 const (
 	mostOut   = 1 << 28
 	mostRows  = 1 << 22
 	mostGuess = 1 << 26 // edges
 )
 
-// Guess is what a batch needs if rows have twice the mean degree.
+// Guess estimates the needs of a batch from rows of twice the mean degree.
 func (h *Hops) Guess(g *Graph, seeds int64) Needs {
 	widths := g.widths()
 	out, rows, edges := 4096+float64(widths.Vertices(2*seeds)), float64(seeds), 0.0
@@ -56,7 +56,7 @@ func (h *Hops) Guess(g *Graph, seeds int64) Needs {
 	return Needs{Out: uint64(min(out, mostOut)), Rows: int64(min(rows, mostRows)), Edges: int64(min(edges, mostGuess))}
 }
 
-// Used is what the header says, and a quarter more.
+// Used returns the sizes in the header, plus a quarter.
 func (h *Hops) Used(f *Flight) Needs {
 	words := f.batch.Header
 	n := Needs{Out: uint64(words[batch.WordSize]) * 5 / 4, Ranks: f.call.NumSeeds, Arrived: true}
@@ -69,20 +69,20 @@ func (h *Hops) Used(f *Flight) Needs {
 	return n
 }
 
-// Fit makes room for the rows and edges of a hop.
+// Fit allocates the rows and edges of a hop.
 func (h *Hops) Fit(f *Flight) error { return SpaceOf[hopSpace](f.space).fit(f.space, f.need, f.stream) }
 
-// Arrived knows no status of its own.
+// Arrived handles no additional status.
 func (h *Hops) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
 // hopSpace is what rows, maps and numbers of a hop need.
 type hopSpace struct {
-	narrow vertexMap // for plain launches of neighbor.cu; each map is made when one needs it
+	narrow vertexMap // for plain launches of neighbor.cu; each map is allocated on demand
 	wide   vertexMap // for the others
 	rows   buffer    // 16 bytes for each row of a hop
-	vertex buffer    // and its vertex
+	vertex buffer    // and its node
 	firsts buffer    // a bit for each edge of a hop
 
 	rowCapacity, edgeCapacity int64
@@ -109,7 +109,7 @@ func (s *hopSpace) fit(w *Workspace, n Needs, stream gpu.Stream) error {
 	return nil
 }
 
-// Forget lets the next launch begin with an empty map.
+// Forget makes the next launch begin with an empty map.
 func (s *hopSpace) Forget() { s.narrow.next, s.wide.next = 0, 0 }
 
 func (s *hopSpace) Free(stream gpu.Stream) error {

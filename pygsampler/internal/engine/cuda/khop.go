@@ -27,8 +27,8 @@ type khopArgs struct {
 // KHop is k-hop and layer sampling.
 type KHop struct {
 	khop.Rule
-	// Execution is "sample", a thread a slot; one of those that group transits by their vertex; or "auto"
-	// and "", by transitsPerVertex. The samples are the same.
+	// Execution is "sample", one thread per slot; one of the executions that group transits by their
+	// node; or "auto" and "", which transitsPerVertex decides. The samples are the same.
 	Execution string
 }
 
@@ -79,11 +79,11 @@ func (p *KHop) Check(g *Graph, c *Call) error {
 	case len(c.Exclude) > 0:
 		return fmt.Errorf("%w: exclude: expected no edges for samples by steps, got some", request.ErrValue)
 	case c.NumSeeds > 0 && (1<<31-1)/c.NumSeeds < sum:
-		return fmt.Errorf("%w: samples: expected fewer than 2^31 vertices in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, sum)
+		return fmt.Errorf("%w: samples: expected fewer than 2^31 nodes in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, sum)
 	case p.Unique && g.Edges>>33 != 0:
 		return fmt.Errorf("%w: unique: expected fewer than 2^33 edges for unique samples on a GPU, got %d; the CPU takes more", request.ErrValue, g.Edges)
 	case GroupsTransits(p.Execution) && g.Nodes>>32 != 0:
-		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got '%s'", request.ErrValue, p.Execution)
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 nodes and more, got '%s'", request.ErrValue, p.Execution)
 	}
 	return nil
 }

@@ -18,10 +18,11 @@ type heteroLaborArgs struct {
 	_                                            uint32
 }
 
-// Labor is LABOR on a heterogeneous graph, of one call: all hops in one launch. NewLabor makes one.
+// Labor is the plan of LABOR on a heterogeneous graph, for one call: all hops in one launch.
+// NewLabor returns one.
 type Labor struct {
 	Hetero
-	Rounds     int64 // of LABOR-i; -1: until the expected number of vertices hardly falls
+	Rounds     int64 // of LABOR-i; -1: until the expected number of nodes hardly falls
 	Exact      bool  // as cpu.Labor has it, likewise the rest
 	SameLayers bool
 	Batches    uint64
@@ -29,7 +30,7 @@ type Labor struct {
 	Salts      []uint64 // of each node type, as csc.NodeType has them
 }
 
-// NewLabor is a plan of which Replace, Disjoint and Times are not set.
+// NewLabor returns a plan; p must not have Replace, Disjoint and Times set.
 func NewLabor(p Labor) *Labor {
 	for _, salt := range p.Salts {
 		p.numbers = append(p.numbers, int64(salt))
@@ -58,7 +59,7 @@ func loadLabor(e *Engine) (k *laborKernels, err error) {
 
 func (g *Graph) laborKernels() (*laborKernels, error) { return Kept(g.engine, "labor", loadLabor) }
 
-// Check refuses what no kernel does.
+// Check returns an error for requests that no kernel supports.
 func (p *Labor) Check(g *Graph, c *Call) error {
 	if err := p.checkTypes(g); err != nil {
 		return err
@@ -79,12 +80,14 @@ func (p *Labor) Check(g *Graph, c *Call) error {
 	return g.typesFit(k.room, 0)
 }
 
-// Shape is the fanouts, and whatever else changes how many edges they give and what is needed to choose them.
+// Shape returns the fanouts, and all other parameters that determine the number of edges and the
+// working memory.
 func (p *Labor) Shape() string {
 	return p.Hetero.Shape() + string(binary.AppendVarint([]byte{byte(word(p.Exact)), byte(word(p.Scaled))}, min(p.Rounds, 1)))
 }
 
-// Guess is what a batch needs if rows have twice the mean degree, of whose edges all are looked at.
+// Guess estimates the needs of a batch from rows of twice the mean degree, all of whose edges are
+// read.
 func (p *Labor) Guess(g *Graph, seeds int64) Needs {
 	n := p.Hetero.Guess(g, seeds)
 	most := 0.0
@@ -110,14 +113,14 @@ func (p *Labor) perCandidate(g *Graph) (bytes float64) {
 	return bytes
 }
 
-// Used is what the batch and its making took, and a quarter more.
+// Used returns the sizes of the batch and of its working memory, plus a quarter.
 func (p *Labor) Used(f *Flight) Needs {
 	n := p.Hetero.Used(f)
 	n.Work = uint64(f.space.words()[reportDetail]) * 5 / 4
 	return n
 }
 
-// Arrived makes the batch again with more room to work in.
+// Arrived repeats the batch with more working memory.
 func (p *Labor) Arrived(f *Flight, status, detail int64) (again bool, err error) {
 	if status != statusWorkTooSmall {
 		return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
@@ -126,17 +129,18 @@ func (p *Labor) Arrived(f *Flight, status, detail int64) (again bool, err error)
 	return true, nil
 }
 
-// laborSpace is what choosing edges needs beside what batches of heterogeneous graphs do.
+// laborSpace is the working memory of the choice of edges, in addition to that of batches of
+// heterogeneous graphs.
 type laborSpace struct{ work, cells, slots buffer }
 
-// Forget has nothing to do: every launch begins anew.
+// Forget does nothing, since every launch begins anew.
 func (*laborSpace) Forget() {}
 
 func (s *laborSpace) Free(stream gpu.Stream) error {
 	return errors.Join(s.work.Free(stream), s.cells.Free(stream), s.slots.Free(stream))
 }
 
-// Fit makes room for the batch, and to work in.
+// Fit allocates the batch and the working memory.
 func (p *Labor) Fit(f *Flight) error {
 	s, w := SpaceOf[laborSpace](f.space), f.space
 	return errors.Join(
@@ -156,7 +160,7 @@ func (p *Labor) weighted(g *Graph) bool {
 	return false
 }
 
-// Launch is all hops in one cooperative launch.
+// Launch enqueues all hops in one cooperative launch.
 func (p *Labor) Launch(f *Flight) error {
 	g, s := f.graph, SpaceOf[laborSpace](f.space)
 	k, err := g.laborKernels()

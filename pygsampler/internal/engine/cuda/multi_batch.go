@@ -13,8 +13,8 @@ type manyArgs struct {
 	Batches [mostBatches]neighborBatch
 }
 
-// host is the workspace whose stream the flights of one launch share. It stays taken
-// until all of them have ended, since a batch that did not fit is made again there.
+// host is the workspace whose stream the flights of one launch share. It stays in use until all of
+// them have ended, since a batch that did not fit is repeated there.
 type host struct {
 	space *Workspace
 	left  atomic.Int32
@@ -27,9 +27,9 @@ func (h *host) leave() {
 	}
 }
 
-// StartMany starts several batches of one graph together, up to mostBatches in a
-// launch. Calls that no such launch can serve get one each: those whose stream or
-// fanouts differ from their neighbours', or that have work enough for the whole device.
+// StartMany starts several batches of one graph together, up to mostBatches in a launch. A call
+// gets its own launch if its stream or fanouts differ from its neighbors', or if it has enough work
+// for the whole device.
 //
 // Source: gSampler's super-batches, which fill a device that one batch does not.
 func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
@@ -59,16 +59,18 @@ func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
 	return flights, nil
 }
 
-// A flight takes so much for each vertex of its graph, and for each row and edge of a hop, beside the batch and what a program
-// works in. Flights that take little are not counted: to ask for what is free takes as long as a batch.
+// A flight takes this much for each node of its graph, and for each row and edge of a hop, in
+// addition to the batch and the working memory of a program. Small flights are not counted: to read
+// the free memory takes as long as a batch.
 const (
 	perVertex   = 8
 	perElement  = 16
 	smallFlight = 64 << 20
 )
 
-// Together is how many batches like these may be on their way at a time, at most so many: they take up to half of the memory that
-// is free, and what idle workspaces hold, and no more than a budget in bytes, idle workspaces included (0: none); one always may.
+// Together returns the number of similar batches that may run at the same time, at most most: they
+// take up to half of the free memory and the memory of idle workspaces, and at most budget bytes,
+// idle workspaces included (0: no budget). One batch may always run.
 func (g *Graph) Together(p Plan, seeds, most int64, budget uint64) (int64, error) {
 	n := g.needOf(shapeOf(p, seeds), p, seeds)
 	space := n.Work + perVertex*uint64(g.Nodes) + perElement*uint64(n.Rows+n.Edges)
@@ -120,7 +122,7 @@ func together(flights []*Flight) int {
 	return max(p.Alike(flights[:n]), 1)
 }
 
-// Alike is those that have no need of bins or of another kernel than most batches.
+// Alike returns the number of flights that need neither bins nor another kernel than most batches.
 func (p *Neighbors) Alike(flights []*Flight) int {
 	g := flights[0].graph
 	k, err := g.rowKernels()
@@ -176,13 +178,13 @@ func (e *Engine) startAlike(flights []*Flight) (err error) {
 	return first.call.Plan.(Joint).LaunchMany(flights)
 }
 
-// LaunchMany is all hops of several batches in one cooperative launch. Row y of its
-// grid makes batch y as a launch of its own would, in the batch's own workspace.
+// LaunchMany enqueues all hops of several batches in one cooperative launch. Row y of its grid
+// samples batch y in the batch's own workspace, exactly as a separate launch would.
 func (p *Neighbors) LaunchMany(flights []*Flight) error {
 	return p.launchMany(flights, (*Flight).Report)
 }
 
-// launchMany is LaunchMany, which reports to where it is told.
+// launchMany implements LaunchMany with a report at the address that report returns.
 func (p *Neighbors) launchMany(flights []*Flight, report func(*Flight) gpu.Address) error {
 	first := flights[0]
 	k, err := first.graph.rowKernels()
@@ -205,9 +207,9 @@ func (p *Neighbors) launchMany(flights []*Flight, report func(*Flight) gpu.Addre
 	return k.many[first.graph.wide()].Launch(first.stream, shape, &args)
 }
 
-// share is a good number of blocks for one of several batches of a launch: its part
-// of the device, of which small batches want one block for each multiprocessor at
-// most, and not fewer than beside batches in other launches.
+// share returns a good number of blocks for one of several batches of a launch: its part of the
+// device, of which small batches need at most one block for each multiprocessor, and at least as
+// many as next to batches in other launches.
 func (k *rowKernels) share(f *Flight, batches int) int {
 	n, most := f.engine.context.Properties().Multiprocessors, k.resident(f.graph)/batches
 	switch {

@@ -18,7 +18,7 @@ func loadNegatives(e *Engine) (*gpu.Kernel[negativeArgs], error) {
 	return &k, err
 }
 
-// Negatives is a request whose arrays are the device's: those of its Request are not looked at.
+// Negatives is a request with arrays on the device: the arrays of its Request are ignored.
 type Negatives struct {
 	negatives.Request
 	Alias   gpu.Address // Below words; 0: all are equally likely
@@ -27,7 +27,7 @@ type Negatives struct {
 	OutBits int
 }
 
-// Negatives puts the numbers into a stream.
+// Negatives enqueues the draws.
 func (e *Engine) Negatives(n *Negatives, s gpu.Stream) error {
 	if err := n.Check(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (e *Engine) Negatives(n *Negatives, s gpu.Stream) error {
 		Slots: uint64(n.Slots), Below: uint64(n.Below), Site: uint32(n.Site), OutBits: uint32(n.OutBits),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
-	// As many threads as may run at a time, where there are numbers for them.
+	// The grid has as many threads as can run at a time, if there are numbers for them.
 	blocks := min((args.Numbers+negativeThreads-1)/negativeThreads, 8*uint64(e.context.Properties().Multiprocessors))
 	return k.Launch(s, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{negativeThreads}}, &args)
 }

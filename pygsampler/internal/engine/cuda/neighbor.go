@@ -60,8 +60,8 @@ const (
 	binFromBytes = 256 << 20
 )
 
-// From so many edges on a hop looks for vertices that have numbers before it claims,
-// where half of all vertices have.
+// From so many edges on a hop looks for nodes that have numbers before it claims,
+// where half of all nodes have.
 const knownFromEdges = 1 << 21
 
 // rowKernels are the kernels of a file whose rows draw in one way: neighbor.cu
@@ -73,7 +73,7 @@ type rowKernels struct {
 	direct   int64                              // the largest fanout whose choices find room in shared memory
 	bins     bool                               // whether a bin's table does
 	// From how many edges on a hop is binned, and from how many bytes of the map on; and
-	// from how many edges on it looks for vertices that have numbers.
+	// from how many edges on it looks for nodes that have numbers.
 	binEdges, binBytes, knownEdges uint64
 }
 
@@ -152,14 +152,15 @@ func (g *Graph) rowKernels() (*rowKernels, error) {
 	return Kept(g.engine, file, func(e *Engine) (*rowKernels, error) { return e.loadRows(file) })
 }
 
-// Load brings the kernels of most batches to the device, so that what is wrong with them
-// is an error of the graph's, and the first batch need not wait for them.
+// Load loads the kernels of most batches onto the device, so that a defect of them is an error of
+// the graph, and the first batch need not wait for them.
 func (g *Graph) Load() error {
 	_, err := g.rowKernels()
 	return err
 }
 
-// Neighbors is the persistent kernel: all hops of one batch, or of several, in a launch.
+// Neighbors is the plan of the persistent kernel: all hops of one batch, or of several, in one
+// launch.
 type Neighbors struct{ Hops }
 
 // binSpace is what a binned hop needs.
@@ -168,14 +169,14 @@ type binSpace struct {
 	capacity              uint64 // pairs
 }
 
-// Forget has nothing to do: every launch begins with its bins empty.
+// Forget does nothing, since every launch begins with empty bins.
 func (*binSpace) Forget() {}
 
 func (s *binSpace) Free(stream gpu.Stream) error {
 	return errors.Join(s.pairs.Free(stream), s.fills.Free(stream), s.answers.Free(stream))
 }
 
-// Arrived makes the batch again without bins, or with room for more ranks.
+// Arrived repeats the batch without bins, or with room for more ranks.
 func (p *Neighbors) Arrived(f *Flight, status, detail int64) (again bool, err error) {
 	switch status {
 	case statusBinsFull:
@@ -188,10 +189,10 @@ func (p *Neighbors) Arrived(f *Flight, status, detail int64) (again bool, err er
 	return true, nil
 }
 
-// Launch is all hops in one cooperative launch.
+// Launch enqueues all hops in one cooperative launch.
 func (p *Neighbors) Launch(f *Flight) error { return p.launch(f, (*Flight).Report) }
 
-// launch is Launch, which reports to where it is told.
+// launch implements Launch with a report at the address that report returns.
 func (p *Neighbors) launch(f *Flight, report func(*Flight) gpu.Address) error {
 	c, g, w := &f.call, f.graph, f.space
 	k, err := g.rowKernels()
@@ -237,8 +238,8 @@ func (p *Neighbors) launch(f *Flight, report func(*Flight) gpu.Address) error {
 	return k.each[kind][g.wide()].Launch(f.stream, shape, &args)
 }
 
-// arguments are what is of this batch alone, for one launch of the kernel, which reports
-// to where it is told.
+// arguments returns the arguments of this batch, for one launch of the kernel, with a report at the
+// address that report returns.
 func (f *Flight) arguments(kind int, report gpu.Address) (neighborBatch, error) {
 	c, w, random := &f.call, f.space, f.call.random()
 	hop := SpaceOf[hopSpace](w)
@@ -323,8 +324,8 @@ func (f *Flight) gridFor(together int, most int64) int {
 	return f.call.within(good, n*together)
 }
 
-// How many edges the largest hop of a batch has that is bound by exchanges, and of
-// one that is bound by memory.
+// The number of edges of the largest hop up to which a batch is bound by exchanges between blocks,
+// and from which on it is bound by memory.
 const (
 	smallHop = 150_000
 	largeHop = 1_000_000
@@ -338,7 +339,7 @@ func (k *rowKernels) binned(g *Graph, n Needs) bool {
 // fit makes room for bins, where the kernel makes any.
 func (s *binSpace) fit(f *Flight) (bool, error) {
 	w := f.space
-	// Of more pairs than that the kernel makes no bins.
+	// The kernel makes no bins of more pairs.
 	pairs := uint64(f.need.Edges + f.need.Rows)
 	bins := max(uint64(1)<<bits.Len64(pairs/(binRoom*5/8)), leastBins)
 	if bins > mostBins {

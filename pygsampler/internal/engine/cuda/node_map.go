@@ -6,8 +6,8 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// vertexMap has a word for every vertex: above, the tag of the launch that wrote it,
-// below, the vertex's rank or number. An empty word is all ones, and tags fall from
+// vertexMap has a word for every node: above, the tag of the launch that wrote it,
+// below, the node's rank or number. An empty word is all ones, and tags fall from
 // launch to launch, so an old word is larger than any new one, and the map is emptied
 // only when the tags run out.
 type vertexMap struct {
@@ -31,7 +31,7 @@ func (n Needs) shift() int { return max(bits.Len64(uint64(n.Ranks)), leastShift)
 // emptyWord is half a word that no launch wrote.
 const emptyWord = ^uint32(0)
 
-// tag is the next launch's own, on a graph of so many vertices, among ranks of up to
+// tag is the next launch's own, on a graph of so many nodes, among ranks of up to
 // shift bits; its work is in stream s, and no other launch uses the map meanwhile.
 func (m *vertexMap) tag(w *Workspace, nodes int64, shift int, s gpu.Stream) (uint32, error) {
 	if m.nodes < nodes || m.Size == 0 {

@@ -19,7 +19,7 @@ type outEdgeIndex struct {
 	refused bool    // there is no memory for them
 }
 
-// outEdges is the key under which they are kept.
+// outEdges is the key of the out-edges among the derived data of a graph.
 const outEdges = "out-edges"
 
 // between brings what A[R, S] is chosen by: the costs of both ways, and the out-edges where they are, or where they are

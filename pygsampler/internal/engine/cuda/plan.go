@@ -8,48 +8,49 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 )
 
-// Plan is how samplers of one kind make batches on a device. It is immutable, a pointer, and
-// serves any number of flights at once. A flight asks it for room, for launches, and for what a
-// report of its own says; all else (streams, seeds on their way, memory for the batch,
-// waiting, failures, what batches have needed so far) is the same for all plans.
+// Plan says how samplers of one kind sample batches on a device. It is immutable, a pointer, and
+// serves any number of flights at once. A flight uses it for allocations, for launches, and for the
+// meaning of its own statuses; everything else (streams, uploads of seeds, memory for the batch,
+// waiting, failures, the sizes of earlier batches) is the same for all plans.
 type Plan interface {
-	// Check refuses graphs and calls that the plan cannot serve.
+	// Check returns an error for graphs and calls that the plan cannot serve.
 	Check(g *Graph, c *Call) error
-	// Words is how many words describe a batch.
+	// Words returns the number of words that describe a batch.
 	Words() int
-	// Shape is what the size of a batch depends on beside the number of its seeds.
+	// Shape returns the parameters that the size of a batch depends on, apart from the number of
+	// its seeds.
 	Shape() string
-	// Guess is what a batch of so many seeds needs while nothing is known.
+	// Guess estimates the needs of a batch of seeds seeds before any batch has been sampled.
 	Guess(g *Graph, seeds int64) Needs
-	// Fit makes room in the flight's workspace, for what the flight needs.
+	// Fit allocates the needs of the flight in its workspace.
 	Fit(f *Flight) error
-	// Launch puts the batch into the flight's stream. In the end it reports: a status, a
+	// Launch enqueues the batch on the flight's stream. At the end the launch reports: a status, a
 	// detail, and with statusOK the words that describe the batch.
 	Launch(f *Flight) error
-	// Arrived acts upon a status that is the plan's own: by an error, or by other Needs
-	// with which the batch is launched again.
+	// Arrived handles a status that is specific to the plan: by an error, or by larger Needs with
+	// which the batch is launched again.
 	Arrived(f *Flight, status, detail int64) (again bool, err error)
-	// Used is what the batch that has arrived needed, and some more.
+	// Used returns the needs of the completed batch, plus a margin.
 	Used(f *Flight) Needs
 }
 
-// Joint is a plan several batches of which can be one launch.
+// Joint is a plan that can sample several batches in one launch.
 type Joint interface {
 	Plan
-	// Alike is how many of the flights, from the first on, one launch should make.
+	// Alike returns the number of flights, from the first on, that one launch should sample.
 	Alike(flights []*Flight) int
-	// LaunchMany is Launch for all of them, in the stream of the first.
+	// LaunchMany enqueues all of them, like Launch, on the stream of the first.
 	LaunchMany(flights []*Flight) error
 }
 
-// Needs are the largest sizes that batches of a shape had, and some more. What a plan has
-// no use for stays zero.
+// Needs are the largest sizes of batches of a shape, plus a margin. Sizes that a plan does not use
+// stay zero.
 type Needs struct {
 	Out         uint64 // bytes of the batch
 	Rows, Edges int64  // of a hop
 	Ranks       int64  // seeds and edges of all hops
 	Work        uint64 // bytes that a program works in
-	NoBins      bool   // some vertex comes too often
+	NoBins      bool   // some node comes too often
 	Arrived     bool   // some batch did; else Rows and Edges are guesses
 }
 
@@ -61,17 +62,18 @@ func (n Needs) with(o Needs) Needs {
 	}
 }
 
-// Space is what a plan keeps in a workspace between batches: device memory beside the
-// graph and the output, which only ever grows. Its zero value holds nothing.
+// Space is the part of a workspace that belongs to a plan and is reused between batches: device
+// memory in addition to the graph and the output, which only ever grows. Its zero value holds
+// nothing.
 type Space interface {
-	// Forget is told that a launch did not end as it should: what launches leave behind
-	// for the next ones may be wrong.
+	// Forget is called after a launch that failed: data that launches leave for the next ones may
+	// be wrong.
 	Forget()
-	// Free gives everything back once what is in the stream has been done.
+	// Free releases all memory once the present work of the stream is complete.
 	Free(gpu.Stream) error
 }
 
-// SpaceOf is the workspace's space of a type, made when it is first asked for.
+// SpaceOf returns the workspace's space of a type, which it creates at the first call.
 func SpaceOf[S any, P interface {
 	*S
 	Space
@@ -86,23 +88,23 @@ func SpaceOf[S any, P interface {
 	return p
 }
 
-// Call is what the flight samples, its seeds on the device.
+// Call returns the call that the flight samples, with its seeds on the device.
 func (f *Flight) Call() *Call { return &f.call }
 
-// Engine is the device's.
+// Engine returns the engine of the device.
 func (f *Flight) Engine() *Engine { return f.engine }
 
-// Stream is where the flight's launches go.
+// Stream returns the stream of the flight's launches.
 func (f *Flight) Stream() gpu.Stream { return f.stream }
 
-// Header is the words that the batch was described by.
+// Header returns the words that describe the batch.
 func (f *Flight) Header() []int64 { return f.batch.Header }
 
-// Report is where a launch reports, in memory that host and device share: the status,
-// which comes last, the detail, and the words.
+// Report returns the address that a launch reports to, in memory that host and device share: the
+// status, which is written last, the detail, and the words.
 func (f *Flight) Report() gpu.Address { return f.space.report.Address }
 
-// CompiledOf is a kernel of a program that is compiled when it is first asked for.
+// CompiledOf returns a kernel of a program, which is compiled at the first call.
 func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Kernel[Args], err error) {
 	m, err := e.loaded(strings.Join(append(p.Options, p.Name, p.Source), "\x00"), func(major, minor int) (compiler.Image, error) {
 		return compiler.Default.Compile(p, major, minor)
@@ -113,8 +115,8 @@ func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Ker
 	return gpu.KernelOf[Args](m, name)
 }
 
-// Kept is what load makes of an engine under a key, once; after a failure the next call
-// tries again. Plans keep their kernels so.
+// Kept returns the value that load returns for an engine under a key; load runs once, and after a
+// failure the next call tries again. Plans cache their kernels with it.
 func Kept[T any](e *Engine, key string, load func(*Engine) (*T, error)) (*T, error) {
 	e.keeping.Lock()
 	k := e.kept[key]
@@ -136,7 +138,7 @@ func Kept[T any](e *Engine, key string, load func(*Engine) (*T, error)) (*T, err
 	return made, err
 }
 
-// kept is something that is made once.
+// kept is a value that is computed once.
 type kept struct {
 	sync.Mutex
 	made any

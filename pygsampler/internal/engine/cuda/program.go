@@ -33,8 +33,9 @@ type programArgs struct {
 	Fanouts                                             [mostHops]int64
 }
 
-// Programs is batches of a program: one kernel, generated and compiled at the first batch on a device, and one
-// cooperative launch a batch. Its zero value is none; NewProgram makes one.
+// Programs is the plan of a program's batches: one kernel, generated and compiled at the first
+// batch on a device, and one cooperative launch per batch. Its zero value is no plan; NewProgram
+// returns one.
 type Programs struct {
 	program *program.Program
 	text    source.Text
@@ -46,8 +47,8 @@ type Programs struct {
 	hops    *program.Poisson // what it was recognised as; nil: nothing
 }
 
-// NewProgram is the plan of a checked program. Where an operator has no kernel yet the plan says so when it
-// is asked to make a batch.
+// NewProgram returns the plan of a checked program. If an operator has no kernel yet, Check returns
+// that error.
 func NewProgram(p *program.Program) *Programs {
 	text, err := source.Of(p)
 	made := programsOf(p, text)
@@ -55,7 +56,8 @@ func NewProgram(p *program.Program) *Programs {
 	return made
 }
 
-// NewPoisson is the plan of a program that was recognised as hops by chances, whose kernel is theirs.
+// NewPoisson returns the plan of a program that was recognized as hops of Poisson sampling, which
+// have their own kernel.
 func NewPoisson(p *program.Program, hops *program.Poisson) *Programs {
 	made := programsOf(p, source.OfPoisson(hops.Values, hops.Rounds > 0))
 	made.hops = hops
@@ -87,7 +89,7 @@ func hashed(text string) string {
 	return string(sum[:])
 }
 
-// Check refuses what has no kernel, and graphs that lack an array.
+// Check returns an error for programs without a kernel, and for graphs that lack an array.
 func (p *Programs) Check(g *Graph, c *Call) error {
 	switch {
 	case p.err != nil:
@@ -95,9 +97,9 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 	case len(c.Exclude) > 0 && !p.program.Excludes():
 		return fmt.Errorf("%w: exclude: expected no edges for a program that asks for none, got some", request.ErrValue)
 	case g.Nodes >= mostEdges || g.Alias != 0:
-		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 vertices for a program on a GPU, got %d", request.ErrValue, g.Nodes)
+		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 nodes for a program on a GPU, got %d", request.ErrValue, g.Nodes)
 	case p.Words() > batch.Homogeneous(mostHops).Words():
-		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with arrays beside them, got %d and %d",
+		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with extra arrays, got %d and %d",
 			request.ErrValue, mostHops, len(p.program.Matrices), p.program.Beside())
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
@@ -130,7 +132,7 @@ func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, type
 		}
 		of, from, what := g.named.edges, "edata", "an edge"
 		if a.Vertex {
-			of, from, what = g.named.vertices, "ndata", "a vertex"
+			of, from, what = g.named.vertices, "ndata", "a node"
 		}
 		data, ok := of[a.Name]
 		if !ok {
@@ -147,12 +149,12 @@ func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, type
 	return found, types, nil
 }
 
-// Words is those of blocks, and of arrays beside them.
+// Words returns the number of words of the blocks and of the extra arrays.
 func (p *Programs) Words() int {
 	return batch.Layout{Hops: len(p.program.Matrices), Types: 1, Relations: 1, Extras: p.program.Beside()}.Words()
 }
 
-// Shape is the program.
+// Shape returns the text of the program.
 func (p *Programs) Shape() string { return p.shape }
 
 // A first guess of what a program needs for each edge that its seeds have; what it is wrong by costs a launch.
@@ -162,7 +164,7 @@ const (
 	workPerEdge = 128
 )
 
-// Guess is by the edges of the seeds.
+// Guess estimates the needs from the edges of the seeds.
 func (p *Programs) Guess(g *Graph, seeds int64) Needs {
 	edges := float64(seeds) * 2 * float64(g.Edges) / float64(max(g.Nodes, 1))
 	work := uint64(min(leastWork+workPerEdge*edges, mostWork))
@@ -176,21 +178,21 @@ type programSpace struct {
 	inputs      inputs
 }
 
-// Forget lets the next launch begin with an empty map.
+// Forget makes the next launch begin with an empty map.
 func (s *programSpace) Forget() { s.vertices.next, s.inputs.held = 0, nil }
 
 func (s *programSpace) Free(stream gpu.Stream) error {
 	return errors.Join(s.vertices.Free(stream), s.work.Free(stream), s.cells.Free(stream), s.inputs.Free(stream))
 }
 
-// Fit makes room to work in.
+// Fit allocates the working memory.
 func (p *Programs) Fit(f *Flight) error {
 	s := SpaceOf[programSpace](f.space)
 	s.vertices.bits = 64
 	return errors.Join(s.work.fit(f.space, f.need.Work, f.stream), s.cells.fit(f.space, uint64(p.text.Cells)*4, f.stream))
 }
 
-// Used is what the batch and its making took, and a quarter more.
+// Used returns the sizes of the batch and of its working memory, plus a quarter.
 func (p *Programs) Used(f *Flight) Needs {
 	p.lost(f)
 	n := Needs{
@@ -202,7 +204,8 @@ func (p *Programs) Used(f *Flight) Needs {
 	return n
 }
 
-// Arrived makes the batch again with more room to work in, or says which values an operator does not take.
+// Arrived repeats the batch with more working memory, or returns an error for a value that an
+// operator does not accept.
 func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err error) {
 	switch status {
 	case statusWorkTooSmall:
@@ -233,7 +236,7 @@ func (p *Programs) refused(words []int64, node int64) error {
 	case program.Level:
 		name = "cap"
 	}
-	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for vertex %d", request.ErrValue, name, x, words[reportHeader+1])
+	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for node %d", request.ErrValue, name, x, words[reportHeader+1])
 }
 
 // programKernel is a program's, for ids and edges of some width.
@@ -255,7 +258,7 @@ func (g *Graph) programOn(key string) *programOn {
 	return g.programs[key]
 }
 
-// on is a text's kernel on a graph, made where that was not done yet: names, types and widths are looked at once.
+// on returns the kernel of a text on a graph; names, types and widths are resolved once.
 func (p *Programs) on(g *Graph, text *source.Text, key string) (*programOn, error) {
 	if known := g.programOn(key); known != nil {
 		return known, nil
@@ -275,7 +278,8 @@ func (p *Programs) on(g *Graph, text *source.Text, key string) (*programOn, erro
 	return made, nil
 }
 
-// compiled is a text's kernel for a graph and arrays of some types, made where that was not done yet.
+// compiled returns the kernel of a text for a graph and arrays of certain types, which is compiled
+// once.
 func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []source.Type) (*programKernel, error) {
 	bits := source.Widths{ID: g.IDBits, Place: 32, Indptr: g.IndptrBits, EdgeID: int(g.edgeIDBits()), OutEdge: g.sampleBits()}
 	if g.Edges>>32 != 0 {
@@ -294,7 +298,7 @@ func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []sou
 	})
 }
 
-// Launch is the whole program in one cooperative launch.
+// Launch enqueues the whole program in one cooperative launch.
 func (p *Programs) Launch(f *Flight) error {
 	once, err := p.once(f)
 	if err != nil {

@@ -15,15 +15,15 @@ type named struct {
 	held            []gpu.Memory
 }
 
-// data is an array of one number for each edge id, or vertex.
+// data is an array of one number for each edge id, or node.
 type data struct {
 	address gpu.Address
 	dtype   csc.DType
 	length  int64
 }
 
-// Bring copies named arrays to the device, where programs read them until the graph is closed; before its
-// first batch.
+// Bring copies named arrays to the device, where programs read them until the graph is closed; it
+// must be called before the first batch.
 func (g *Graph) Bring(edges, vertices map[string]csc.Values) (err error) {
 	s := g.engine.stream
 	bring := func(from map[string]csc.Values) (map[string]data, error) {
@@ -65,8 +65,9 @@ func loadWrite(e *Engine) (*gpu.Kernel[writeArgs], error) {
 	return &k, err
 }
 
-// WriteEdges writes values of some edges, by their ids, into the named array of 64-bit floats that Bring has copied, and
-// forgets what programs have made of arrays. No id may stand there twice, and no batch of the graph be on its way.
+// WriteEdges writes values of some edges, by their ids, into the named array of 64-bit floats that
+// Bring has copied, and drops the results that programs have derived from arrays. ids must be
+// distinct, and no batch of the graph may be running.
 func (g *Graph) WriteEdges(name string, ids []int64, values []float64) (err error) {
 	e, to := g.engine, g.named.edges[name]
 	kernel, err := Kept(e, "write_values", loadWrite)

@@ -311,9 +311,9 @@ func TestProgramErrors(t *testing.T) {
 	g.EdgeData["bad"] = csc.ValuesOf([]float64{1, 2, -3, math.Inf(1), 1, 1})
 	d := upload(t, e, g)
 	for want, p := range map[string]*program.Program{
-		"individual_sample: expected probabilities that are finite and >= 0, got -3 for vertex 1": parsed(t, "bad", "seeds", "slice %0", "individual %1, %1 k=-1 replace=false site=0", "return blocks %2"),
-		"sum: expected finite values, got inf":                                                    parsed(t, "bad", "seeds", "slice %0", "sum %1 axis=1", `return vectors "a"=%2`),
-		"collective_sample: expected probabilities that are finite and >= 0, got -1 for vertex 1": parsed(t, "", "seeds", "slice %0", "sum %1 axis=1", "const value=1", "sub %3, %2", "collective %1, %4 k=1 replace=true site=0", "return blocks %5"),
+		"individual_sample: expected probabilities that are finite and >= 0, got -3 for node 1": parsed(t, "bad", "seeds", "slice %0", "individual %1, %1 k=-1 replace=false site=0", "return blocks %2"),
+		"sum: expected finite values, got inf":                                                  parsed(t, "bad", "seeds", "slice %0", "sum %1 axis=1", `return vectors "a"=%2`),
+		"collective_sample: expected probabilities that are finite and >= 0, got -1 for node 1": parsed(t, "", "seeds", "slice %0", "sum %1 axis=1", "const value=1", "sub %3, %2", "collective %1, %4 k=1 replace=true site=0", "return blocks %5"),
 	} {
 		checkProgram(t, e, s, g, d, p, []int64{2, 1, 0}, 1, 3)
 		_, err := sample(e, d, Call{Plan: NewProgram(p), Batch: request.Batch{Seeds: csctest.Array([]int64{2, 1, 0}, 64)}, Stream: s.Handle()})
@@ -326,7 +326,7 @@ func TestProgramErrors(t *testing.T) {
 	checkProgram(t, e, s, g, d, ladies(t, 1, 2), []int64{1, 2}, 2)
 	for want, p := range map[string]*program.Program{
 		`edata["none"]: expected an edge array of the graph on the device, got none`: parsed(t, "none", "seeds", "slice %0", "return blocks %1"),
-		`ndata["w"]: expected a vertex array of the graph on the device, got none`:   parsed(t, "", "seeds", `vertices name="w"`, `return vectors "a"=%1`),
+		`ndata["w"]: expected a node array of the graph on the device, got none`:     parsed(t, "", "seeds", `vertices name="w"`, `return vectors "a"=%1`),
 	} {
 		_, err := sample(e, d, Call{Plan: NewProgram(p), Batch: request.Batch{Seeds: csctest.Array([]int64{2}, 64)}, Stream: s.Handle()})
 		if !errors.Is(err, request.ErrValue) || !strings.HasSuffix(err.Error(), want) {

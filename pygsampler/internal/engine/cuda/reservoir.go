@@ -66,7 +66,8 @@ func loadReservoir(e *Engine) (k *reservoirKernels, err error) {
 	return k, err
 }
 
-// Check refuses replacement beside what all plans refuse: a reservoir has none.
+// Check returns an error for replacement, which a reservoir does not support, and for requests that
+// no plan supports.
 func (p *Reservoir) Check(g *Graph, c *Call) error {
 	if p.Replace {
 		return fmt.Errorf("%w: replace: expected False in mode 'reservoir', got True", request.ErrValue)
@@ -97,7 +98,7 @@ func (s *reservoirSpace) Free(stream gpu.Stream) error {
 // classBytes are those of the counts of classes, and of where they begin.
 const classBytes = 2 * 4 * degreeClasses
 
-// Fit makes room for the order beside what hops need.
+// Fit allocates the order, and the rows and edges of a hop.
 func (p *Reservoir) Fit(f *Flight) error {
 	if err := p.Hops.Fit(f); err != nil {
 		return err

@@ -50,14 +50,14 @@ func (e *Engine) segmentKernels(g *Segment) (*segmentKernels, error) {
 	return Kept(e, "segment", loadSegment)
 }
 
-// What a row has at most which is reduced: values, and heads. A part of a row, or a head, is a
-// row of the grid.
+// The maximal numbers of values and of heads of a reduced row. A part of a row, or a head, is a row
+// of the grid.
 const (
 	MostSegmentWidth = 1 << 20
 	MostSegmentHeads = 1<<16 - 1
 )
 
-// SegmentKind is what a row becomes of those that its edges name.
+// SegmentKind is the reduction that a row becomes of the rows that its edges name.
 type SegmentKind int
 
 // Kinds of reductions; the first three are those of internal/engine/cpu/layers.
@@ -65,17 +65,16 @@ const (
 	SegmentSum SegmentKind = iota
 	SegmentMean
 	SegmentMax
-	// SegmentTaken adds what those have whose Best is the row: the gradient of SegmentMax,
-	// where the edges are grouped by their sources and those of one source and row stand side
-	// by side.
+	// SegmentTaken sums the values whose Best is the row: the gradient of SegmentMax. The edges are
+	// grouped by their sources, and the edges of one source and row are adjacent.
 	SegmentTaken
 )
 
-// Segment is rows of a table that are to be reduced over the segments of a CSR, as
-// internal/engine/cpu/layers's Reduction does, which has the same bits. All addresses are the device's, of
-// arrays in C order without gaps that are aligned to their elements; X may be page-locked memory
-// of the host. Edges from the last offset on are padding. An edge whose source is none, or has no
-// row of X, adds nothing; of ids of 64 bits the low halves count. The zero value has no rows.
+// Segment describes rows of a table that are reduced over the segments of a CSR, with the same bits
+// as layers.Reduction of the CPU engine. All addresses are on the device, of arrays in C order
+// without gaps that are aligned to their elements; X may be page-locked memory of the host. Edges
+// from the last offset on are padding. An edge without a source, or whose source has no row of X,
+// adds nothing; of 64-bit ids the low halves count. The zero value has no rows.
 type Segment struct {
 	X       gpu.Address // [Table, Width], floats
 	Indptr  gpu.Address // [Rows + 1], ids that do not fall
@@ -108,7 +107,7 @@ func (g *Segment) pieces() uint64 {
 	return (g.Edges + g.Piece - 1) / g.Piece
 }
 
-// RoomBytes is how large Room is: two values for each column of a piece, and for each head; of
+// RoomBytes returns the size of Room: two values for each column of a piece, and for each head; for
 // sums without a softmax, one for each column.
 func (g *Segment) RoomBytes(plain bool) uint64 {
 	values := 2 * (g.Width + g.Heads)
@@ -166,7 +165,7 @@ func (g *Segment) args() segmentArgs {
 	return a
 }
 
-// Reduce puts the reduction into a stream.
+// Reduce enqueues the reduction.
 func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 	k, err := e.segmentKernels(g)
 	if err != nil || g.Rows == 0 {
@@ -212,9 +211,9 @@ func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 // manyEdges is from how many on Dots and EdgeScores, which need no room, look for long rows.
 const manyEdges = 1 << 17
 
-// Dots puts into a stream what writes to dots, [Edges, Heads], for each edge the products of
-// its row of X and its row of Out; 0 for padding. They are the same on every run of a device, and
-// those of internal/engine/cpu/layers up to the order of their sums.
+// Dots enqueues the computation of dots, [Edges, Heads]: for each edge the dot products of its row
+// of X and its row of Out; 0 for padding. They are the same on every run of a device, and equal
+// those of the CPU engine up to the order of their sums.
 func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
 	k, err := e.segmentKernels(g)
 	if err != nil || g.Edges == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// SingleType has a plan of homogeneous graphs make the batches of a graph with one node type and one edge
-// type, which are the same bytes: it knows of neither what the kernel of many types looks up.
+// SingleType samples a graph with one node type and one edge type by a plan of homogeneous graphs,
+// with the same bytes: it skips the lookups that the kernel of many types does.
 type SingleType struct {
 	Plan
 	Name string // of the node type

@@ -19,7 +19,7 @@ type staticStep struct {
 	Random          [4]uint32
 }
 
-// staticPass is what a pass has in a StaticState, which it begins.
+// staticPass is the part of a StaticState that an epoch initializes.
 type staticPass struct {
 	Seeds, Steps              gpu.Address
 	NumSteps, Sampled, Spread uint64
@@ -113,10 +113,10 @@ func loadStatic(e *Engine) (*staticKernels, error) {
 
 func staticOf(e *Engine) (*staticKernels, error) { return Kept(e, "static", loadStatic) }
 
-// BlockSize is how many sources, destinations and edges a block has room for.
+// BlockSize is the number of sources, destinations and edges that a block has room for.
 type BlockSize struct{ Src, Dst, Edges uint64 }
 
-// StaticPlan says which batches a Static makes, and how large they may be.
+// StaticPlan says which batches a Static samples, and their maximal sizes.
 type StaticPlan struct {
 	Plan     *Neighbors
 	Seed     uint64
@@ -126,7 +126,7 @@ type StaticPlan struct {
 	Grid     int         // blocks of a launch; 0 for a good number
 }
 
-// passes is what Static and StaticHetero have in common: the slots of batches, and what is told of them.
+// passes is the common part of Static and StaticHetero: the slots of batches, and their reports.
 type passes struct {
 	engine  *Engine
 	graph   *Graph
@@ -137,11 +137,11 @@ type passes struct {
 	out     buffer
 	steps   buffer
 	told    gpu.Pinned // reports for the host, a slot's behind the other
-	staged  gpu.Pinned // the pass and its steps on their way to the device
+	staged  gpu.Pinned // the upload of the epoch and its steps
 	words   int        // of a report
 }
 
-// Standing is a Static or a StaticHetero, once its pass has begun.
+// Standing is a Static or a StaticHetero, once its epoch has begun.
 type Standing interface {
 	Sample(stream gpu.Stream) error
 	Edges(x *StaticEdges, stream gpu.Stream) error
@@ -149,9 +149,9 @@ type Standing interface {
 	Close() error
 }
 
-// Static makes the batches of passes over seeds one after the other, by launches with the same
-// arguments for all of them: a CUDA graph may hold and repeat them. See kernels/static/static.cu. It
-// serves one goroutine at a time.
+// Static samples the batches of epochs over seeds one after another, by launches with the same
+// arguments for all of them: a CUDA graph may capture and repeat them. See
+// kernels/static/static.cu. It serves one goroutine at a time.
 type Static struct {
 	passes
 	plan   StaticPlan
@@ -161,8 +161,8 @@ type Static struct {
 	shape  gpu.Shape
 }
 
-// NewStatic makes room for such batches. Their kernels are loaded and have their memory when it
-// returns, so that launches can be captured.
+// NewStatic allocates such batches. Their kernels are loaded and have their memory when it returns,
+// so that launches can be captured.
 func (e *Engine) NewStatic(g *Graph, p StaticPlan) (s *Static, err error) {
 	if err := p.Plan.Check(g, &Call{}); err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (s *Static) begin() error {
 	}
 	k := s.kernels
 	s.kernel = k.sample[g.wide()][word(kind != plain)][word(g.Alias != 0)]
-	// Of larger fanouts choices stand elsewhere, as in the usual kernels.
+	// Choices of larger fanouts have their own memory, as in the usual kernels.
 	limits := *rows
 	limits.direct = min(limits.direct, k.direct)
 	shared := s.args.All.common(&limits, g, p.Plan)
@@ -277,7 +277,8 @@ func (s *passes) fit(state, out uint64) (err error) {
 	)
 }
 
-// beside is a launch of so many blocks, 0 for a good number, of which a multiprocessor runs some at a time.
+// beside returns a launch of blocks blocks, 0 for a good number, of which a multiprocessor runs
+// some at a time.
 func (s *passes) beside(grid, together, shared int) gpu.Shape {
 	if processors := s.engine.context.Properties().Multiprocessors; grid <= 0 {
 		// It runs beside a training step, which takes longer and wants the device: steps of 1024x(10,10)
@@ -289,12 +290,12 @@ func (s *passes) beside(grid, together, shared int) gpu.Shape {
 	return gpu.Shape{Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
 }
 
-// Seeds is a part of the seeds of a pass, by its place.
+// Seeds is a range of the seeds of an epoch.
 type Seeds struct{ First, Count int64 }
 
-// Begin begins a pass over seeds on the device: batch i of it has the seeds of parts[i], and the
-// number first + i * stride of the epoch. They are to stay while batches are sampled. It waits for
-// the stream, puts the preparation of the first batch into it, and must not be captured.
+// Begin starts an epoch over seeds on the device: batch i of it has the seeds of parts[i], and the
+// batch number first + i * stride. The seeds must stay valid while batches are sampled. It waits
+// for the stream, enqueues the preparation of the first batch, and must not be captured.
 func (s *Static) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds, epoch uint32, first, stride uint64) error {
 	const pass = uint64(unsafe.Sizeof(staticPass{}))
 	if err := s.stage(stream, pass, stepBytes(parts)); err != nil {
@@ -308,12 +309,12 @@ func (s *Static) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds, epoc
 	return s.turn(stream, 1)
 }
 
-// stepBytes is what the steps of a pass take, with the last one, which has no seeds.
+// stepBytes returns the bytes of the steps of an epoch, with the last step, which has no seeds.
 func stepBytes(parts []Seeds) uint64 {
 	return uint64(unsafe.Sizeof(staticStep{})) * uint64(len(parts)+1)
 }
 
-// stage waits for the stream and makes room for a pass of so many bytes and, behind it, its steps.
+// stage waits for the stream and allocates an epoch of size bytes, followed by its steps.
 func (s *passes) stage(stream gpu.Stream, pass, steps uint64) error {
 	if err := stream.Synchronize(); err != nil {
 		return err
@@ -330,7 +331,7 @@ func (s *passes) stage(stream gpu.Stream, pass, steps uint64) error {
 	return s.steps.fit(s.space, steps, stream)
 }
 
-// write has the steps of parts stand behind a pass of so many bytes, on their way.
+// write enqueues the upload of the steps of parts, which follow an epoch of size bytes.
 func (s *passes) write(pass uint64, parts []Seeds, seed uint64, epoch uint32, first, stride uint64) {
 	steps := unsafe.Slice((*staticStep)(unsafe.Add(s.staged.Pointer, pass)), len(parts)+1)
 	for i, part := range parts {
@@ -340,7 +341,7 @@ func (s *passes) write(pass uint64, parts []Seeds, seed uint64, epoch uint32, fi
 	steps[len(parts)] = staticStep{}
 }
 
-// send begins a pass, which is staged.
+// send starts an epoch that is staged.
 func (s *passes) send(stream gpu.Stream, pass, steps uint64) error {
 	for slot := range staticSlots {
 		atomic.StoreInt64(&s.report(slot)[reportStatus], 0)
@@ -359,7 +360,7 @@ func (s *Static) turn(stream gpu.Stream, first uint32) error {
 	return s.kernels.turn.Launch(stream, gpu.Shape{Grid: [3]uint32{processors}, Block: [3]uint32{staticThreads}}, &args)
 }
 
-// Sample puts the next batch of the pass into the stream; after the last they have no seeds.
+// Sample enqueues the next batch of the epoch; after the last batch, batches have no seeds.
 func (s *Static) Sample(stream gpu.Stream) error {
 	args := s.args // cgo takes no pointer into what has others
 	if err := s.kernel.Launch(stream, s.shape, &args); err != nil {
@@ -368,7 +369,7 @@ func (s *Static) Sample(stream gpu.Stream) error {
 	return s.turn(stream, 0)
 }
 
-// Spread is the arrays of fixed sizes that a batch is copied to, at multiples of 16 bytes.
+// Spread holds the arrays of fixed sizes that a batch is copied to, at multiples of 16 bytes.
 type Spread struct {
 	Nodes                    gpu.Address // Blocks[0].Size.Src
 	OutputNodes, OutputIndex gpu.Address // Outputs each, at least as many as a batch has seeds
@@ -377,7 +378,7 @@ type Spread struct {
 	Blocks                   []SpreadBlock
 }
 
-// SpreadBlock is a block's arrays and what they have room for: Dst + 1, Edges and Edges.
+// SpreadBlock holds the arrays of a block and their capacities: Dst + 1, Edges and Edges.
 type SpreadBlock struct {
 	Indptr, Indices, EdgeIDs gpu.Address
 	Size                     BlockSize
@@ -422,7 +423,7 @@ func (s *passes) blocks(things uint64) uint32 {
 	return uint32(max(min((things+staticThreads-1)/staticThreads, together*uint64(s.engine.context.Properties().Multiprocessors)), 1))
 }
 
-// StaticEdges is a block whose edges are to be written one by one, as integers of Bits.
+// StaticEdges is a block whose edges are written as a list, as integers of Bits.
 type StaticEdges struct {
 	Block                 SpreadBlock
 	NumDst                gpu.Address // in Spread's Counts
@@ -430,7 +431,7 @@ type StaticEdges struct {
 	Bits                  int
 }
 
-// Edges writes a block's edges one by one, those that fill it up too.
+// Edges writes the edges of a block as a list, with its padding.
 func (s *passes) Edges(x *StaticEdges, stream gpu.Stream) error {
 	return s.kernels.edges.Launch(stream, gpu.Shape{
 		Grid: [3]uint32{s.blocks(x.Block.Size.Edges)}, Block: [3]uint32{staticThreads},
@@ -440,13 +441,13 @@ func (s *passes) Edges(x *StaticEdges, stream gpu.Stream) error {
 	})
 }
 
-// report is what the host was told of a slot's batch.
+// report returns the host's report of the batch of a slot.
 func (s *passes) report(slot int) []int64 {
 	return unsafe.Slice((*int64)(s.told.Pointer), staticSlots*s.words)[slot*s.words:][:s.words]
 }
 
-// Wait waits up to timeout for batch i of the pass to be sampled, which is not taken twice: it
-// copies the words that describe it. fits is false where it is larger than may be.
+// Wait waits up to timeout for batch i of the epoch to be sampled, once for each batch: it copies
+// the words that describe it. fits is false if it is too large.
 func (s *passes) Wait(i int64, timeout time.Duration, words []int64) (done, fits bool, err error) {
 	report := s.report(int(i % staticSlots))
 	if !gpu.Await(&report[reportStatus], spinFor, timeout) {
@@ -470,23 +471,23 @@ func (s *passes) Wait(i int64, timeout time.Duration, words []int64) (done, fits
 	return true, false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
-// Close gives the memory back, once all that the device has been given is done. A CUDA graph that
-// holds launches of it must not be launched again.
+// Close releases the memory after the device has completed its work. A CUDA graph that holds
+// launches of it must not be launched again.
 func (s *passes) Close() error {
 	err := s.engine.context.Synchronize()
 	w := s.space
 	for _, b := range []*buffer{&s.state, &s.reports, &s.out, &s.steps} {
 		err = errors.Join(err, b.Free(w.stream))
 	}
-	// Its tags were counted on the device, and seeds of types written there.
+	// The tags were counted on the device, and the seeds of types were written there.
 	SpaceOf[hopSpace](w).Forget()
 	SpaceOf[heteroSpace](w).Forget()
 	s.engine.giveBack(w)
 	return errors.Join(err, s.told.Close(), s.staged.Close())
 }
 
-// Seeds is how many seeds a batch has at most.
+// Seeds returns the maximal number of seeds of a batch.
 func (s *Static) Seeds() int64 { return s.plan.Seeds }
 
-// EdgeBits is how wide the ids of edges are.
+// EdgeBits returns the width of the edge ids.
 func (s *Static) EdgeBits() int { return s.graph.sampleBits() }

@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// heteroPass is what a pass has in a HeteroState, which it begins.
+// heteroPass is the part of a HeteroState that an epoch initializes.
 type heteroPass struct {
 	Seeds, Steps, Counts, Times, Excluded, ExcludedAt gpu.Address
 	NumSteps, Sampled, Spread                         uint64
@@ -39,7 +39,7 @@ type heteroTurnArgs struct {
 	Batch                                          heteroArgs
 }
 
-// What fills an array up, as static_hetero.cu has it.
+// Padding values of arrays, as in static_hetero.cu.
 const (
 	fillPlace = iota
 	fillWord
@@ -106,12 +106,13 @@ func loadStaticHetero(e *Engine) (k *staticHeteroKernels, err error) {
 	return k, err
 }
 
-// StaticHeteroPlan says which batches a StaticHetero makes, and how large they may be.
+// StaticHeteroPlan says which batches a StaticHetero samples, and their maximal sizes.
 type StaticHeteroPlan struct {
 	Plan     *Hetero // Seeds are how many a batch has of each type at most
 	Seed     uint64
 	SeedBits int // of each, 32 or 64
-	// Of each block, outermost first: how many vertices of each type and edges of each relation a batch may have.
+	// Vertices and Edges hold, for each block, outermost first, the maximal number of nodes of each
+	// type and of edges of each relation.
 	Vertices, Edges [][]int64
 	Grid            int // blocks of a launch; 0 for a good number
 }
@@ -134,8 +135,9 @@ func (p *StaticHeteroPlan) rows(of []csc.EdgeType, i, kind int) int64 {
 	return min(found, p.Vertices[i+1][kind])
 }
 
-// sources is how many sources of a type block i may have. Where a hop expands what the one before has found, local ids
-// are the same in all blocks, and so is the room for them: edges that fill up any of them end behind all of the batch.
+// sources returns the maximal number of sources of a type in block i. If a hop expands the result
+// of the previous hop, local ids are the same in all blocks, and so is their number: edges of
+// padding end after the whole batch in each block.
 func (p *StaticHeteroPlan) sources(i, kind int) int64 {
 	if p.Plan.OnlyNew {
 		return p.Vertices[0][kind]
@@ -151,7 +153,7 @@ func (p *StaticHeteroPlan) numSeeds() (all int64) {
 	return all
 }
 
-// StaticHetero is Static for a heterogeneous graph.
+// StaticHetero samples static batches, like Static, of a heterogeneous graph.
 type StaticHetero struct {
 	passes
 	plan   StaticHeteroPlan
@@ -160,7 +162,7 @@ type StaticHetero struct {
 	pieces buffer
 	table  gpu.Pinned // limits, or pieces, on their way
 
-	excluded  buffer // of a pass
+	excluded  buffer // of an epoch
 	excluding bool   // some pass had such edges, and the tables have them
 
 	turns  heteroTurnArgs
@@ -169,7 +171,7 @@ type StaticHetero struct {
 	shape  gpu.Shape
 }
 
-// NewStaticHetero makes room for such batches. Their kernels are loaded and have their memory when it
+// NewStaticHetero allocates such batches. Their kernels are loaded and have their memory when it
 // returns, so that launches can be captured.
 func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero, err error) {
 	if err := p.Plan.Check(g, &Call{}); err != nil {
@@ -331,19 +333,19 @@ func (s *StaticHetero) uploaded(to *buffer, bytes uint64) error {
 	return errors.Join(stream.Upload(to.Address, s.table.Pointer, bytes), stream.Synchronize())
 }
 
-// HeteroPass is a pass over seeds on the device, which stand batch after batch.
+// HeteroPass is an epoch over seeds on the device, which are stored batch after batch.
 type HeteroPass struct {
 	Parts  []Seeds
 	Counts []int64 // of each part how many of its seeds are of which type, in whose order they stand
 	Keys   []int64 // of the times of all seeds; nil: they have none
-	// CSC positions to sample around, of each part those of each relation, ascending; and where these begin, with the
-	// end of all. Both nil: there are none.
+	// Excluded holds the CSC positions to sample around, in ascending order, for each part and
+	// relation, and ExcludedAt their offsets, with the end of all. Both are nil without exclusions.
 	Excluded, ExcludedAt []int64
 	Epoch                uint32
 	First, Stride        uint64 // of the numbers of batches
 }
 
-// Begin is Static.Begin.
+// Begin starts an epoch, like Static.Begin.
 func (s *StaticHetero) Begin(stream gpu.Stream, seeds gpu.Address, p *HeteroPass) error {
 	parts, relations, keys := len(p.Parts), len(s.plan.Plan.Fanouts), p.Keys
 	if timed := s.plan.Plan.Times != nil; parts > 0 && (keys != nil) != timed {
@@ -397,13 +399,14 @@ func (s *StaticHetero) Begin(stream gpu.Stream, seeds gpu.Address, p *HeteroPass
 	return s.turn(stream, 1)
 }
 
-// exclude has the positions of a pass be on the device, which the stream is done with.
+// exclude uploads the excluded positions of an epoch; the stream must no longer use the previous
+// ones.
 func (s *StaticHetero) exclude(stream gpu.Stream, positions []int64) error {
 	bytes := uint64(len(positions)) * 8
 	if err := s.excluded.fit(s.space, max(bytes, 8), stream); err != nil || bytes == 0 {
 		return err
 	}
-	// They may be many, and need not be page-locked: the pass begins once they are there.
+	// They may be many, and need not be page-locked: the epoch begins after the upload.
 	return errors.Join(stream.Upload(s.excluded.Address, unsafe.Pointer(&positions[0]), bytes), stream.Synchronize())
 }
 
@@ -415,7 +418,7 @@ func (s *StaticHetero) turn(stream gpu.Stream, first uint32) error {
 	return s.own.turn.Launch(stream, gpu.Shape{Grid: [3]uint32{processors}, Block: [3]uint32{staticThreads}}, &args)
 }
 
-// Sample puts the next batch of the pass into the stream; after the last they have no seeds.
+// Sample enqueues the next batch of the epoch; after the last batch, batches have no seeds.
 func (s *StaticHetero) Sample(stream gpu.Stream) error {
 	args := staticHeteroArgs{s.state.Address + gpu.Address(unsafe.Offsetof(heteroState{}.Batch))}
 	if err := s.kernel.Launch(stream, s.shape, &args); err != nil {
@@ -424,30 +427,34 @@ func (s *StaticHetero) Sample(stream gpu.Stream) error {
 	return s.turn(stream, 0)
 }
 
-// SpreadHetero is the arrays of fixed sizes that batches are copied to, at multiples of 16 bytes.
+// SpreadHetero holds the arrays of fixed sizes that batches are copied to, at multiples of 16
+// bytes.
 type SpreadHetero struct {
 	NodeTypes []SpreadNodeType
 	Blocks    [][]SpreadHeteroBlock // of each block, outermost first, those of each relation
-	// Integers of 64 bits: the seeds of each type; then of each block and relation sources, destinations and edges; then
-	// of each type its vertices when each hop began, and in the end.
+	// Counts is the address of 64-bit integers: the number of seeds of each type; then for each
+	// block and relation the numbers of sources, destinations and edges; then for each type the
+	// number of its nodes when each hop began, and at the end.
 	Counts gpu.Address
 }
 
-// SpreadHeteroBlock is a block's arrays, and that of its factors, of Edges, where they have some. Where a hop expands what
-// the one before has found, its destinations, of Dst, are elsewhere in each batch and have an array of their own too.
+// SpreadHeteroBlock holds the arrays of a block, and its factors, of Edges, if it has some. If a
+// hop expands the result of the previous hop, the position of its destinations, of Dst, differs
+// between batches, so that they have their own array, too.
 type SpreadHeteroBlock struct {
 	SpreadBlock
 	EdgeWeights, DstNodes gpu.Address
 }
 
-// SpreadNodeType is the arrays of a node type: of Size, and of Outputs each.
+// SpreadNodeType holds the arrays of a node type: of Size, and of Outputs each.
 type SpreadNodeType struct {
 	Nodes, OutputNodes, OutputIndex gpu.Address
 	Trees                           gpu.Address // of Size too, where seeds have some
 	Size, Outputs                   uint64
 }
 
-// Place says where the batches of all passes go. It waits for the device, and must not be captured.
+// Place sets the addresses that the batches of all epochs are copied to. It waits for the device,
+// and must not be captured.
 func (s *StaticHetero) Place(to *SpreadHetero) error {
 	pieces, counts, err := s.plan.pieces(s.graph, to)
 	if err != nil {
@@ -564,7 +571,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 // roomy says whether there is room for more than a batch may have; of types that it has none of there need be none.
 func roomy(room uint64, most int64) bool { return room > uint64(most) || most == 0 }
 
-// Spread copies the next batch that has been sampled to where Place has said.
+// Spread copies the next batch that has been sampled to the addresses of Place.
 func (s *StaticHetero) Spread(stream gpu.Stream) error {
 	args := s.spread
 	if args.NumCounts == 0 {
@@ -574,26 +581,26 @@ func (s *StaticHetero) Spread(stream gpu.Stream) error {
 	return s.own.spread.Launch(stream, gpu.Shape{Grid: [3]uint32{grid}, Block: [3]uint32{staticThreads}}, &args)
 }
 
-// Close gives the memory back, as that of Static does.
+// Close releases the memory, like Static.Close.
 func (s *StaticHetero) Close() error {
 	err := s.engine.context.Synchronize()
 	stream := s.space.stream
 	return errors.Join(err, s.limits.Free(stream), s.pieces.Free(stream), s.excluded.Free(stream), s.table.Close(), s.passes.Close())
 }
 
-// Seeds is how many seeds of each type a batch has at most.
+// Seeds returns the maximal number of seeds of each type in a batch.
 func (s *StaticHetero) Seeds() []int64 { return s.plan.Plan.Seeds }
 
-// FloatTimes says whether the times of seeds are float64.
+// FloatTimes reports whether the times of seeds are float64.
 func (s *StaticHetero) FloatTimes() bool { return s.plan.Plan.Times != nil && s.plan.Plan.Times.Float }
 
-// Hops is how many blocks each relation has.
+// Hops returns the number of blocks of each relation.
 func (s *StaticHetero) Hops() int { return s.plan.Plan.hops() }
 
-// Relations is how many there are.
+// Relations returns the number of relations.
 func (s *StaticHetero) Relations() int { return len(s.plan.Plan.Fanouts) }
 
-// EdgeBits is how wide the ids of a relation's edges are.
+// EdgeBits returns the width of the edge ids of a relation.
 func (s *StaticHetero) EdgeBits(relation int) int {
 	return s.graph.relations[relation].sampleBits()
 }

@@ -32,13 +32,13 @@ func loadTranspose(e *Engine) (*transposeKernels, error) {
 	return &k, nil
 }
 
-// MostTransposed is how many sources, rows or edges a CSR has at most that is transposed.
+// MostTransposed is the maximal number of sources, rows or edges of a transposed CSR.
 const MostTransposed = 1<<32 - 2
 
-// Transposition is the edges of a CSR, to be grouped by their sources in the order of the edges,
-// as internal/engine/cpu/layers's Transpose does. All addresses are the device's, of arrays that are aligned
-// to their elements. Edges from the last offset on are padding; those whose source is none are
-// left out. The zero value has no edges, and no place for the start of none.
+// Transposition describes the edges of a CSR that are grouped by their sources in the order of the
+// edges, like the Transpose of the CPU engine's package layers. All addresses are on the device, of
+// arrays that are aligned to their elements. Edges from the last offset on are padding; edges
+// without a source are left out. The zero value has no edges, and no memory for the first offset.
 type Transposition struct {
 	Indptr  gpu.Address // [Rows + 1], ids that do not fall
 	Indices gpu.Address // [Edges], ids
@@ -51,12 +51,12 @@ type Transposition struct {
 	IDBits               int    // 32 or 64
 }
 
-// Room is how many bytes of scratch it takes.
+// Room returns the number of bytes of working memory.
 func (t *Transposition) Room() uint64 {
 	return 8*t.Edges + 4*(t.Edges+t.Edges/transposeLong+transposeTiles+1+t.Sources)
 }
 
-// Transpose puts it into a stream.
+// Transpose enqueues the transposition.
 func (e *Engine) Transpose(t *Transposition, s gpu.Stream) error {
 	k, err := Kept(e, "transpose", loadTranspose)
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *Engine) Transpose(t *Transposition, s gpu.Stream) error {
 	a.NumLongs = a.Tiles + 4*transposeTiles
 	a.Counts = a.NumLongs + 4
 	tiles := max(1, (t.Sources+1<<a.Shift-1)>>a.Shift)
-	// As many threads as may run at a time, where there is work for them.
+	// The grid has as many threads as can run at a time, if there is work for them.
 	blocks := func(items uint64) uint64 {
 		return min((items+transposeThreads-1)/transposeThreads, 8*uint64(e.context.Properties().Multiprocessors))
 	}

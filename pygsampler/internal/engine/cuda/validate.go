@@ -64,7 +64,7 @@ func (e *Engine) findOffenders(a Arrays) (words [validateWords]int64, err error)
 		Rows: uint64(a.Rows), Edges: uint64(a.Edges), Nodes: uint64(a.Nodes),
 		IndptrBits: uint32(a.IndptrBits), IDBits: uint32(a.IDBits),
 	}
-	// As many threads as may run at a time; the elements of a thread are 16 bytes.
+	// The grid has as many threads as can run at a time; the elements of a thread are 16 bytes.
 	bytes := max(a.Rows+1, a.Edges) * 8
 	blocks := min(bytes/(16*validateThreads)+1, 4*int64(e.context.Properties().Multiprocessors))
 	// Never launched where a fill failed: the kernel reads at what it finds there.

@@ -37,16 +37,16 @@ type packArgs struct {
 	IndptrBits, IDBits, EdgeIDBits, _       uint32
 }
 
-// Walks is random walks.
+// Walks is the plan of random walks.
 type Walks struct {
 	walk.Rule
-	// Layout is "packed", one read a step of 16 bytes an edge, or 32 with weights, that the graph
-	// keeps on the device; "csr", two or three reads of the graph's own arrays; or "auto": packed
-	// where it takes at most half of the memory that is free. The walks are the same.
+	// Layout is "packed", one read per step of 16 bytes per edge, or 32 with weights, that the
+	// graph keeps on the device; "csr", two or three reads of the graph's own arrays; or "auto":
+	// packed if it takes at most half of the free memory. The walks are the same.
 	Layout string
-	// Execution is "sample", a thread a walk; "transit", walkers grouped by where they are, step by
-	// step (transit.go), without packed edges; or "auto" and "", which is "sample". The walks
-	// are the same.
+	// Execution is "sample", a thread per walk; "transit", walkers grouped by their nodes, step by
+	// step (transit.go), without packed edges; or "auto" and "", which is "sample". The walks are
+	// the same.
 	Execution string
 }
 
@@ -102,7 +102,7 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 	return k, err
 }
 
-// Check refuses what no kernel does.
+// Check returns an error for requests that no kernel supports.
 func (p *Walks) Check(g *Graph, c *Call) error {
 	switch {
 	case len(c.Exclude) > 0:
@@ -114,11 +114,11 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 	case p.Second() && g.Back == nil:
 		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	case p.Layout == "packed" && !g.packable(p):
-		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or vertices and more, got 'packed'", request.ErrValue)
+		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or nodes and more, got 'packed'", request.ErrValue)
 	case p.byTransits() && p.Roots > 0:
 		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' with roots, got 'transit'", request.ErrValue)
 	case p.byTransits() && g.Nodes>>32 != 0:
-		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got 'transit'", request.ErrValue)
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 nodes and more, got 'transit'", request.ErrValue)
 	}
 	return nil
 }
@@ -129,26 +129,26 @@ func (g *Graph) packable(p *Walks) bool {
 	return g.Kinds <= 1 && len(p.Path) == 0 && g.Edges>>32 == 0 && g.Nodes>>32 == 0
 }
 
-// Words is those of walks.
+// Words returns the number of words that describe walks.
 func (p *Walks) Words() int { return batch.WalkWords }
 
-// Shape is nothing: how large walks are is known.
+// Shape returns the parameters that the size of walks depends on.
 func (p *Walks) Shape() string { return fmt.Sprint(p.Length, p.PerSeed, p.EdgeIDs) }
 
 func (p *Walks) words(g *Graph, seeds int64) [batch.WalkWords]int64 {
 	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.sampleBits()))
 }
 
-// Guess is exact.
+// Guess returns the exact needs.
 func (p *Walks) Guess(g *Graph, seeds int64) Needs {
 	words := p.words(g, seeds)
 	return Needs{Out: uint64(words[batch.WordSize])}
 }
 
-// Used tells nothing of other walks, whose guess is exact.
+// Used returns nothing, since the guess is exact.
 func (p *Walks) Used(*Flight) Needs { return Needs{} }
 
-// Fit needs no room but the walks', and what grouping them takes.
+// Fit allocates the working memory of grouped walks; other walks need none.
 func (p *Walks) Fit(f *Flight) error {
 	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
 	if !p.byTransits() {
@@ -157,12 +157,12 @@ func (p *Walks) Fit(f *Flight) error {
 	return SpaceOf[transitSpace](f.space).fit(f, p)
 }
 
-// Arrived knows no status of its own.
+// Arrived handles no additional status.
 func (p *Walks) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
-// Launch is all walks.
+// Launch enqueues all walks.
 func (p *Walks) Launch(f *Flight) error {
 	k, err := Kept(f.engine, "walk", loadWalks)
 	if err != nil {
@@ -202,8 +202,8 @@ func (p *Walks) Launch(f *Flight) error {
 	return err
 }
 
-// args are what kernels are told of the walks, but for what the graph keeps for them and how many a
-// block has, and what they need not do.
+// args returns the arguments of the kernels, except for the arrays that the graph keeps for walks,
+// the number of walks of a block, and the work that kernels can skip.
 func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) (args walkArgs, kind int) {
 	g, c := f.graph, &f.call
 	chance, random, meeting := p.Chances(), c.random(), f.space.meeting.Address
@@ -302,16 +302,16 @@ func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock i
 // packing is what a graph keeps for walks until it is closed.
 type packing struct {
 	sync.Mutex
-	edges, offsets, filter form
+	edges, offsets, filter packedArray
 }
 
-// form is one of these arrays.
-type form struct {
+// packedArray is one of these arrays.
+type packedArray struct {
 	memory  gpu.Memory
 	refused bool // there was no room for it
 }
 
-// packedArgs are those that make a form.
+// packedArgs are the arguments of the kernel that packs a layout.
 func (g *Graph) packedArgs() packArgs {
 	return packArgs{
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias,
@@ -320,15 +320,15 @@ func (g *Graph) packedArgs() packArgs {
 	}
 }
 
-// packedFor sets what walks of a plan read beside the graph's own arrays, made now where
-// nobody has.
+// packedFor sets the packed array that the walks of a plan read in addition to the graph's own
+// arrays; it is packed now if it is missing.
 func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs) (err error) {
 	if g.Edges == 0 || g.Edges>>32 != 0 || g.Nodes>>32 != 0 {
 		return nil
 	}
 	g.packing.Lock()
 	defer g.packing.Unlock()
-	// Of a transit's row the first place is looked up once.
+	// For transit walks, the first position of a row is looked up once.
 	if p.Layout != "csr" && !p.byTransits() && g.packable(p) && (!g.Shared || p.Layout == "packed") {
 		kernel, bytes, units := k.pack, 16*uint64(g.Edges), g.Edges
 		if g.Alias != 0 {
@@ -358,7 +358,7 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs
 // formed is an array that a kernel makes, of so many units of threads; 0 where it would take
 // more than half of the memory that is free, unless it must be there.
 func (g *Graph) formed(
-	f *form, must bool, bytes uint64, s gpu.Stream, k gpu.Kernel[packArgs], args packArgs, units int64,
+	f *packedArray, must bool, bytes uint64, s gpu.Stream, k gpu.Kernel[packArgs], args packArgs, units int64,
 ) (gpu.Address, error) {
 	if f.memory.Address != 0 || f.refused && !must {
 		return f.memory.Address, nil
@@ -398,12 +398,13 @@ func (g *Graph) formed(
 	return m.Address, nil
 }
 
-// Close gives back what the graph keeps on the device for walks and programs; nothing may be in flight.
+// Close releases the memory that the graph keeps on the device for walks and programs; nothing may
+// be running.
 func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
 	errs := []error{g.named.free(g.engine.stream), g.made.free(g.engine.stream)}
-	for _, f := range []*form{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
+	for _, f := range []*packedArray{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
 		if f.memory.Address != 0 {
 			errs = append(errs, f.memory.Free(g.engine.stream))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 )
 
-// Workspace is the device memory beside graph and output that a batch in flight
-// needs. It is kept between batches and only ever grows.
+// Workspace is the device memory of a running batch, in addition to graph and output. It is reused
+// between batches and only ever grows.
 type Workspace struct {
 	engine   *Engine
 	stream   gpu.Stream // for batches that run in a stream of the engine's
@@ -21,12 +21,12 @@ type Workspace struct {
 	staged   gpu.Pinned // seeds on their way
 	report   gpu.Pinned
 	spaces   []Space // of the plans that have been here
-	nodes    int64   // the most vertices of a graph whose batches were made here
+	nodes    int64   // the maximal number of nodes of a graph that was sampled here
 	dirty    bool    // a launch did not end as it should: to be cleared before the next batch
 }
 
-// Where things lie in meeting; grids have at most mostBlocks blocks, and two rows
-// of slots of 16 bytes take turns.
+// Offsets in the memory for exchanges between blocks; grids have at most mostBlocks blocks, and two
+// rows of slots of 16 bytes alternate.
 const (
 	badSeedAt  = 8
 	slotsAt    = 64

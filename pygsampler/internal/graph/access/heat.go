@@ -1,5 +1,5 @@
-// Package access estimates how often batches read each edge of a graph, or each feature row
-// of its nodes, for callers that place the most read ones in faster memory.
+// Package access estimates how often batches read each edge of a graph, or each feature row of its
+// nodes, for callers that place the most frequent ones in faster memory.
 package access
 
 import (
@@ -8,21 +8,22 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// What is taken for usual where nobody knows what will be sampled: a visit of a row reads so many of its edges at
-// most, and a hop meets so many neighbours, of which each vertex is visited once.
+// Assumptions about unknown samplers: a visit of a row reads at most this many of its edges, and a
+// hop meets this many neighbors, each node of which is visited once.
 const (
 	usualFanout   = 10
 	usualFrontier = 1 << 14
 )
 
-// visited is the chance that a hop visits a vertex with that many out-edges of so many in all. One more, for seeds.
+// visited is the chance that a hop visits a node with that many out-edges of so many in all. One more, for seeds.
 func visited(out, edges int64) float64 {
 	return -math.Expm1(-usualFrontier * float64(out+1) / float64(max(edges, 1)))
 }
 
-// Heat writes how often edges are read, to compare runs of them with each other, each of perUnit edges but the
-// last one: a row by the chance that its vertex is among the neighbours of a hop, and of its edges up to usualFanout,
-// each as likely as the others. degrees are the out-degrees of all vertices.
+// Heat estimates the read frequencies of runs of perUnit edges, relative to each other (the last
+// run may be shorter): a row is read with the probability that its node is among the neighbors of a
+// hop, and up to usualFanout of its edges, all equally likely. degrees are the out-degrees of all
+// nodes.
 func Heat(g *csc.Relation, degrees []int64, perUnit int64, heat []float64) {
 	clear(heat)
 	kinds := max(g.Kinds, 1)
@@ -42,8 +43,8 @@ func Heat(g *csc.Relation, degrees []int64, perUnit int64, heat []float64) {
 	}
 }
 
-// RowHeat writes how often rows of vertices are read, to compare runs of perUnit bytes with each other: each row, of
-// so many bytes, by the chance that a hop meets its vertex.
+// RowHeat estimates the read frequencies of runs of perUnit bytes of feature rows, relative to each
+// other: each row, of row bytes, is read with the probability that a hop meets its node.
 func RowHeat(g *csc.Relation, degrees []int64, row, perUnit int64, heat []float64) {
 	clear(heat)
 	for v, n := range degrees {

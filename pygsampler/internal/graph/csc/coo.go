@@ -9,11 +9,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// FromCOO builds the CSC of the edges src[i] -> dst[i] by a stable counting sort
-// on all cores: a row lists its edges in the order of the input, and edge id i is
-// the edge's position there. numNodes -1 takes the largest id plus one. The
-// memory begins with the words above; indptr is int64, the rest as wide as the
-// ids (edge ids int64 when there are more than 2^31 edges).
+// FromCOO builds the CSC of the edges src[i] -> dst[i] by a stable counting sort on all cores: a
+// row lists its edges in the order of the input, and edge id i is the edge's position there.
+// numNodes -1 stands for the largest id plus one. The memory begins with the words above; indptr is
+// int64, the other arrays are as wide as the ids (edge ids are int64 for more than 2^31 edges).
 func FromCOO(src, dst Array, numNodes int64) (memory.Memory, error) {
 	if src.Len() != dst.Len() {
 		return memory.Memory{}, valueError("dst: expected %d elements (len(src)), got %d", src.Len(), dst.Len())
@@ -155,7 +154,7 @@ func largest[T Index](a []T) int64 {
 
 func align(n int64) int64 { return (n + 63) &^ 63 }
 
-// ExpandRows is the row number of every edge, counted from first on, as wide as indptr.
+// ExpandRows returns the row number of every edge, counted from first on, as wide as indptr.
 func ExpandRows(indptr Array, first int64) (memory.Memory, error) {
 	size := indptr.At(indptr.Len()-1) * int64(indptr.Bits/8)
 	m, err := memory.New(max(size, 1))

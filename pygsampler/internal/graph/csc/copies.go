@@ -8,12 +8,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Copies says of each edge, by its CSC position, how many positions before it the last edge of its row stands that leads
-// from the same vertex; 0: none does. Nil: no row of the graph has parallel edges.
+// Copies holds, for each edge by its CSC position, the distance to the previous edge of its row
+// from the same node; 0: there is none. It is nil if no row of the graph has parallel edges.
 type Copies []uint32
 
-// Is says that an edge before this one in its row leads from the same vertex. Edges of which out is true are not there;
-// nil: all are.
+// Is reports whether an earlier edge of the row comes from the same node. Edges for which out is
+// true do not count; nil: all edges count.
 func (c Copies) Is(position int64, out func(position int64) bool) bool {
 	if c == nil {
 		return false
@@ -26,7 +26,7 @@ func (c Copies) Is(position int64, out func(position int64) bool) bool {
 	return false
 }
 
-// Copies are those of the graph, which are made once, by all cores.
+// Copies returns the copies of the graph, which are computed once, on all cores.
 func (g *Relation) Copies() (Copies, error) {
 	g.copying.Lock()
 	defer g.copying.Unlock()
@@ -79,8 +79,8 @@ type placed[I Index] struct {
 	at int32
 }
 
-// Each calls f for each edge of a row that has another one before it from the same vertex, with its place and how many
-// places before it that one stands.
+// Each calls f for each edge of a row with an earlier edge from the same node, with its position
+// and the distance to the earlier edge.
 func (c *RowCopies[I]) Each(row []I, f func(i, back int)) {
 	sorted := true
 	for i := 1; i < len(row) && sorted; i++ {

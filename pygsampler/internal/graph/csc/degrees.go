@@ -12,9 +12,9 @@ import (
 // mostRows bounds the rows of one Advance, so that rows without edges end one too.
 const mostRows = 1 << 23
 
-// Degrees counts what a graph looks like, some edges at a time, so that whoever
-// asks can stop in between. It borrows the graph and keeps a counter of each
-// vertex; one goroutine at a time may use it. The zero value is of no use.
+// Degrees counts the degrees of a graph, some edges at a time, so that the caller can stop in
+// between. It borrows the graph and keeps a counter for each node; one goroutine at a time may use
+// it. The zero value is of no use.
 type Degrees struct {
 	relation *Relation
 	parallel bool // whether to count parallel edges, which sorts each row
@@ -27,19 +27,19 @@ type Degrees struct {
 	changed  atomic.Bool
 }
 
-// Spread is the degrees of all vertices: quantiles are those of the nearest rank.
+// Spread is the distribution of the degrees of all nodes; quantiles are those of the nearest rank.
 type Spread struct {
 	Min    int64 `json:"min"`
 	Median int64 `json:"median"`
 	P99    int64 `json:"p99"`
 	Max    int64 `json:"max"`
 	Zero   int64 `json:"zero"`
-	// Counts has (degree, number of vertices that have it), by degree.
+	// Counts holds pairs (degree, number of nodes with it), by degree.
 	Counts [][2]int64 `json:"counts"`
 }
 
-// Profile is what Degrees counts. Parallel is the edges that repeat an earlier one
-// of their row, -1 where that was not asked for.
+// Profile is the result of Degrees. Parallel is the number of edges that repeat an earlier edge of
+// their row, -1 if they were not counted.
 type Profile struct {
 	In       Spread `json:"in"`
 	Out      Spread `json:"out"`
@@ -48,8 +48,7 @@ type Profile struct {
 	Parallel int64  `json:"parallel_edges"`
 }
 
-// NewDegrees takes the memory for the counters: 4 bytes for each vertex, 8 where
-// there are 2^32 edges and more.
+// NewDegrees allocates the counters: 4 bytes for each node, or 8 for 2^32 edges and more.
 func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	width := int64(4)
 	if g.NumEdges() >= 1<<32 {
@@ -71,13 +70,13 @@ func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	return d, nil
 }
 
-// Free gives the counters back; the object must not be used after it.
+// Free releases the counters; the object must not be used after it.
 func (d *Degrees) Free() {
 	d.out32, d.out64 = nil, nil
 	d.pages.Free()
 }
 
-// Out writes the out-degrees that were counted so far, one for each vertex.
+// Out writes the out-degrees counted so far, one for each node.
 func (d *Degrees) Out(to []int64) {
 	for v, n := range d.out32 {
 		to[v] = int64(n)
@@ -87,8 +86,8 @@ func (d *Degrees) Out(to []int64) {
 	}
 }
 
-// Advance counts whole rows with about the given number of edges, on all cores,
-// and returns the number of rows counted so far.
+// Advance counts whole rows with about edges edges, on all cores, and returns the number of rows
+// counted so far.
 func (d *Degrees) Advance(edges int64) (row int64, err error) {
 	g := d.relation
 	first, rows := d.row, g.Rows()
@@ -133,7 +132,7 @@ func count[T Index](d *Degrees, indices []T, first, last int64) error {
 			return err
 		}
 	}
-	// Parts of as many edges: a part of as many rows could hold every hub.
+	// Parts have equal numbers of edges: a part of as many rows could hold every hub.
 	Parallel(lo, hi, func(from, to int64) {
 		start, end := first, last
 		if from > lo {
@@ -202,7 +201,7 @@ func countRows[T Index](d *Degrees, indices []T, first, last int64) {
 	d.repeats.Add(repeats)
 }
 
-// Profile is the result once Advance has counted all edges.
+// Profile returns the result once Advance has counted all edges.
 func (d *Degrees) Profile() Profile {
 	rows := d.relation.Rows()
 	indegree := func(v int64) int64 {
@@ -283,7 +282,7 @@ func spread(nodes int64, degree func(v int64) int64) Spread {
 	return s
 }
 
-// rank is the degree of the n-th vertex, from 1, in the order of the degrees.
+// rank is the degree of the n-th node, from 1, in the order of the degrees.
 func rank(counts [][2]int64, n int64) int64 {
 	for _, c := range counts {
 		if n -= c[1]; n <= 0 {

@@ -2,21 +2,21 @@ package csc
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/batch/descriptor"
 
-// COORows are the arrays of a CSC that was made of a list of edges.
+// COORows describes the arrays of a CSC that was built from a list of edges.
 var COORows = []descriptor.Row{
 	{Name: "indptr", DType: "int64", Length: COONumNodes, More: 1, Offset: COOIndptr},
 	{Name: "indices", Bits: COOBits, Length: COONumEdges, Offset: COOIndices},
 	{Name: "edge_ids", Bits: COOEdgeIDBits, Length: COONumEdges, Offset: COOEdgeIDs},
 }
 
-// TransposedRows are the arrays of a transposed graph.
+// TransposedRows describes the arrays of a transposed graph.
 var TransposedRows = []descriptor.Row{
 	{Name: "indptr", DType: "int64", Length: TransposedNumRows, More: 1, Offset: TransposedIndptr},
 	{Name: "indices", Bits: TransposedIDBits, Length: TransposedNumEdges, Offset: TransposedIndices},
 	{Name: "edge_ids", Bits: TransposedEdgeIDBits, Length: TransposedNumEdges, Offset: TransposedEdgeIDs},
 }
 
-// JoinedRows are the arrays of a heterogeneous graph whose types were joined.
+// JoinedRows describes the arrays of a homogeneous graph that was built from a heterogeneous graph.
 var JoinedRows = []descriptor.Row{
 	{Name: "indptr", DType: "int64", Length: JoinedNumNodes, More: 1, Offset: JoinedIndptr},
 	{Name: "indices", DType: "int64", Length: JoinedNumEdges, Offset: JoinedIndices},

@@ -6,13 +6,13 @@ import (
 	"sort"
 )
 
-// Exclusions are edges that a batch samples around: for each row that has any,
-// their offsets within the row, ascending. The zero value excludes nothing.
+// Exclusions are the edges that a batch must not sample: for each row that has any, their offsets
+// within the row, in ascending order. The zero value excludes nothing.
 type Exclusions struct {
 	rows map[int64][]int64
 }
 
-// Of is the excluded offsets of row v.
+// Of returns the excluded offsets of row v.
 func (x *Exclusions) Of(v int64) []int64 {
 	if x == nil {
 		return nil
@@ -20,8 +20,8 @@ func (x *Exclusions) Of(v int64) []int64 {
 	return x.rows[v]
 }
 
-// Exclude finds the rows and positions of the given original edge ids. Ids may
-// repeat; one that the graph does not have is an error.
+// Exclude finds the rows and positions of original edge ids. Ids may repeat; an id that the graph
+// does not have is an error.
 func (g *Relation) Exclude(ids []int64) (*Exclusions, error) {
 	positions, err := g.Positions(ids)
 	if err != nil {
@@ -30,8 +30,8 @@ func (g *Relation) Exclude(ids []int64) (*Exclusions, error) {
 	return g.exclusionsAt(positions), nil
 }
 
-// ExcludeOf is Exclude for a part of a larger graph, whose edge ids begin at first there: of the ids those that the
-// part has.
+// ExcludeOf returns the exclusions of a partition of a larger graph, whose edge ids begin at first
+// there; it ignores ids of other partitions.
 func (g *Relation) ExcludeOf(ids []int64, first int64) *Exclusions {
 	if len(ids) == 0 {
 		return nil
@@ -67,9 +67,8 @@ func (g *Relation) exclusionsAt(positions []int64) *Exclusions {
 	return x
 }
 
-// Positions finds the CSC positions of original edge ids, ascending, each once. Ids
-// may repeat; one that the graph, or the one whose edges these are, does not have is an
-// error.
+// Positions returns the CSC positions of original edge ids, in ascending order, each once. Ids may
+// repeat; an id that the graph, or the graph whose edges these are, does not have is an error.
 func (g *Relation) Positions(ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -92,9 +91,9 @@ func (g *Relation) Positions(ids []int64) ([]int64, error) {
 	return slices.Compact(positions), nil
 }
 
-// Skip is the offset of the p-th edge of a row that is not excluded.
+// Skip returns the offset of the p-th edge of a row that is not excluded.
 func Skip(excluded []int64, p int64) int64 {
-	// excluded[i]-i kept edges stand before excluded[i].
+	// Before excluded[i] there are excluded[i]-i edges that are not excluded.
 	return p + int64(sort.Search(len(excluded), func(i int) bool { return excluded[i]-int64(i) > p }))
 }
 

@@ -21,8 +21,9 @@ func half(b uint16) float32 {
 	return math.Float32frombits(sign | (uint32(exponent)+127-15)<<23 | uint32(fraction)<<13)
 }
 
-// Widened is a copy in float64 of an array at an address of a dtype that Values have not:
-// 16-bit floats, whose values are all there, and unsigned integers; false for all others.
+// Widened returns a float64 copy of an array at an address whose dtype Values does not support:
+// 16-bit floats, all of whose values float64 represents, and unsigned integers; is is false for all
+// others.
 func Widened(address, length int64, dtype string) (copied []float64, is bool) {
 	switch dtype {
 	case "float16", "bfloat16":

@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// Graph is relations, and the schema that says what their nodes and edges are. A homogeneous graph has
-// no schema and one relation; ids of a heterogeneous one count within a type. It borrows what it is made of, and any
-// number of goroutines may read it.
+// Graph is a set of relations with the schema of their node and edge types. A homogeneous graph has
+// no schema and one relation; ids of a heterogeneous graph count within a type. It borrows its
+// arrays, and any number of goroutines may read it.
 type Graph struct {
 	*Schema   // nil: the graph is homogeneous
 	Relations []*Relation
 }
 
-// Schema is the types of nodes and edges, in the user's order; the relation of an edge type has its place. The rows
-// of a relation are the nodes of one type and its neighbours are those of another.
+// Schema lists the types of nodes and edges, in the user's order; the relation of an edge type has
+// the same index. The rows of a relation are the nodes of one type and its neighbors are nodes of
+// another.
 type Schema struct {
 	NodeTypes []NodeType
 	EdgeTypes []EdgeType
@@ -32,12 +33,12 @@ type EdgeType struct {
 	Name     string // "src__rel__dst"
 	Short    string // "rel", which other edge types may have too
 	Src, Dst int    // places among the node types
-	// Salt is the first 8 bytes of BLAKE2b of the name, little-endian: what the draws of its rows
-	// differ by from those of other edge types.
+	// Salt is the first 8 bytes of BLAKE2b of the name, little-endian; it makes the draws of its
+	// rows differ from those of other edge types.
 	Salt uint64
 }
 
-// Homogeneous is the graph of one relation and no schema.
+// Homogeneous returns the graph of one relation and no schema.
 func Homogeneous(r *Relation) *Graph { return &Graph{Relations: []*Relation{r}} }
 
 // Add adds an edge type and its relation.
@@ -45,14 +46,14 @@ func (g *Graph) Add(of EdgeType, r *Relation) {
 	g.EdgeTypes, g.Relations = append(g.EdgeTypes, of), append(g.Relations, r)
 }
 
-// Relation is the relation at a place; that of a homogeneous graph is 0.
+// Relation returns the relation with an index; a homogeneous graph has relation 0 only.
 func (g *Graph) Relation(i int) *Relation { return g.Relations[i] }
 
-// Mixed says whether rows draw by their edge type too. A graph of one node type and
-// one edge type is sampled as a homogeneous one.
+// Mixed reports whether the draws of rows depend on the edge type. A graph of one node type and one
+// edge type is sampled as a homogeneous graph.
 func (s *Schema) Mixed() bool { return len(s.NodeTypes) > 1 || len(s.EdgeTypes) > 1 }
 
-// IDBits is the width of the ids of all relations.
+// IDBits returns the width of the ids of all relations.
 func (g *Graph) IDBits() int {
 	if len(g.Relations) == 0 {
 		return 64
@@ -60,8 +61,9 @@ func (g *Graph) IDBits() int {
 	return g.Relations[0].Indices.Bits
 }
 
-// Validate checks what concerns several relations of a heterogeneous graph; each is valid by itself. Its nodes
-// are those of the larger type, so that neighbours may be beyond theirs: they are looked at then.
+// Validate checks the invariants across the relations of a heterogeneous graph; each relation is
+// valid by itself. A relation has as many nodes as the larger of its two types, so that neighbors
+// may exceed the other type: they are read in this case.
 func (g *Graph) Validate() error {
 	for i, e := range g.EdgeTypes {
 		if uint(e.Src) >= uint(len(g.NodeTypes)) || uint(e.Dst) >= uint(len(g.NodeTypes)) {
@@ -87,7 +89,7 @@ func (g *Graph) Validate() error {
 	return nil
 }
 
-// EdgeType is the place of the edge type with that name, or -1.
+// EdgeType returns the index of the edge type with a name, or -1.
 func (s *Schema) EdgeType(name string) int {
 	for i := range s.EdgeTypes {
 		if s.EdgeTypes[i].Name == name {
@@ -97,8 +99,8 @@ func (s *Schema) EdgeType(name string) int {
 	return -1
 }
 
-// Find is the place of the edge type with that name, or of the only one with that short name. The error
-// continues "expected ".
+// Find returns the index of the edge type with a name, or of the only one with that short name. The
+// error continues "expected ".
 func (s *Schema) Find(name string) (int, error) {
 	if i := s.EdgeType(name); i >= 0 {
 		return i, nil
@@ -120,7 +122,7 @@ func (s *Schema) Find(name string) (int, error) {
 	}
 }
 
-// Written is an edge type as Python writes it.
+// Written returns an edge type in the notation of Python.
 func (s *Schema) Written(i int) string {
 	e := &s.EdgeTypes[i]
 	return fmt.Sprintf("('%s', '%s', '%s')", s.NodeTypes[e.Src].Name, e.Short, s.NodeTypes[e.Dst].Name)

@@ -9,9 +9,9 @@ import (
 // joinUnit is how many rows a worker takes at a time.
 const joinUnit = 1 << 12
 
-// ToHomogeneous makes the homogeneous graph of all nodes and edges: nodes type after type, and the id of edge e of a relation
-// is the relation's first and e. firsts has these, and behind them how many ids of
-// edges there are. The edges of a row stand relation after relation.
+// ToHomogeneous returns the homogeneous graph of all nodes and edges: nodes are numbered type after
+// type, and the id of edge e of a relation is the first id of the relation plus e. firsts holds
+// these first ids, followed by their ends. The edges of a row are stored relation after relation.
 func (g *Graph) ToHomogeneous(firsts []int64, crew Crew) (m memory.Memory, err error) {
 	ids := firsts[len(g.Relations)]
 	nodes, starts := int64(0), make([]int64, len(g.NodeTypes))

@@ -1,6 +1,6 @@
 package csc
 
-// The most vertices that a graph can have, since random numbers are drawn for a vertex
+// The most nodes that a graph can have, since random numbers are drawn for a node
 // by 48 bits of its id, and one of int32 ids. Python checks
 // arguments by the same: `go generate ./pygsampler/internal/constants` writes them down
 // there.

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Parallel runs f over [lo, hi) in parts, one for each core; a short range runs
-// in the caller.
+// Parallel runs f over [lo, hi) in parts, one for each core; a short range runs in the caller.
 func Parallel(lo, hi int64, f func(lo, hi int64)) {
 	parts := min(int64(runtime.GOMAXPROCS(0)), (hi-lo)>>16+1)
 	if parts <= 1 {
@@ -18,10 +17,10 @@ func Parallel(lo, hi int64, f func(lo, hi int64)) {
 	Together(parts, func(p int64) { f(lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts) })
 }
 
-// Together runs f for each part on a goroutine of its own. A panic of one is the
-// caller's once all have ended: in a goroutine that nobody guards it would end the
-// process, and arrays may change, or a mapped file become shorter, under a reader.
-// A single part runs in the caller: to wake a thread for a small graph takes many times as long as the work.
+// Together runs f for each part on its own goroutine. It re-raises a panic of one in the caller
+// once all have ended: in a goroutine without a handler it would end the process, and arrays may
+// change, or a mapped file become shorter, under a reader. A single part runs in the caller: to
+// wake a thread for a small graph takes many times as long as the work.
 func Together(parts int64, f func(part int64)) {
 	if parts == 1 {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -45,16 +44,16 @@ func Together(parts int64, f func(part int64)) {
 	}
 }
 
-// Crew lends workers.
+// Crew provides workers.
 type Crew interface {
-	// Borrow gets up to n workers, maybe none, without waiting.
+	// Borrow returns up to n workers, possibly none, without waiting.
 	Borrow(n int) int
 	Return(n int)
 }
 
-// Crewed runs work, which takes one of so many units after the other, in the caller, or
-// together with as many workers as the crew lends where there are several. If a crew says by Limit that it could lend
-// some, and has none now, workers join in as soon as it has.
+// Crewed runs work, which processes units one after another, in the caller, or together with as
+// many workers as the crew provides if there are several units. If Limit says that the crew could
+// provide workers but has none now, workers join as soon as it has some.
 func Crewed(crew Crew, units int64, work func()) {
 	if units <= 1 {
 		work()

@@ -1,5 +1,5 @@
-// Package csc is the storage of a graph: compressed sparse columns over arrays
-// that the caller owns, and the forms derived from them.
+// Package csc is the storage of a graph: compressed sparse columns over arrays that the caller
+// owns, and data derived from them.
 package csc
 
 import (
@@ -21,8 +21,8 @@ type Array struct {
 	I64  []int64
 }
 
-// Borrow is the array at an address that stays valid as long as its owner keeps
-// it; bits is 32 or 64.
+// Borrow returns the array at an address that stays valid as long as its owner keeps it; bits is 32
+// or 64.
 func Borrow(address, length int64, bits int) Array {
 	if bits == 32 {
 		return Array{Bits: 32, I32: memory.View[int32](address, length)}
@@ -30,7 +30,7 @@ func Borrow(address, length int64, bits int) Array {
 	return Array{Bits: 64, I64: memory.View[int64](address, length)}
 }
 
-// ArrayOf is a slice as an array.
+// ArrayOf returns a slice as an array.
 func ArrayOf[I Index](values []I) Array {
 	switch v := any(values).(type) {
 	case []int32:
@@ -41,10 +41,10 @@ func ArrayOf[I Index](values []I) Array {
 	return Array{}
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (a Array) Len() int64 { return int64(max(len(a.I32), len(a.I64))) }
 
-// At is element i.
+// At returns element i.
 func (a Array) At(i int64) int64 {
 	if a.Bits == 32 {
 		return int64(a.I32[i])
@@ -52,7 +52,7 @@ func (a Array) At(i int64) int64 {
 	return a.I64[i]
 }
 
-// Of is the slice of a whose element type is T; nil when a holds the other type.
+// Of returns the slice of a whose element type is T; nil if a holds the other type.
 func Of[T Index](a Array) []T {
 	var s any = a.I64
 	var zero T
@@ -62,29 +62,29 @@ func Of[T Index](a Array) []T {
 	return s.([]T)
 }
 
-// Relation is the edges of one type in CSC: row v of Indices[Indptr[v]:Indptr[v+1]] lists
-// v's in-neighbours. It borrows its arrays and never writes to them; after
-// Validate its invariants hold for as long as the caller leaves the arrays alone
-// (and reads stay bounds-checked if not). Any number of goroutines may read it.
+// Relation is the edges of one type in CSC: row v of Indices[Indptr[v]:Indptr[v+1]] lists v's
+// in-neighbors. It borrows its arrays and never writes to them; after Validate its invariants hold
+// for as long as the caller does not change the arrays (and reads stay bounds-checked if it does).
+// Any number of goroutines may read it.
 type Relation struct {
 	Indptr  Array // rows+1 offsets: first 0, never decreasing, last = len(Indices)
 	Indices Array // source ids in [0, NumNodes)
 	EdgeIDs Array // original ids of the edges by CSC position; absent: the position
 	// NumNodes counts nodes; those at and beyond len(Indptr)-1 have no in-edges.
 	NumNodes int64
-	// Alias and Sums are what rows draw by, as rng.Weights of all rows, one behind
-	// another: every edge has a positive weight then. Nil: rows draw uniformly.
+	// Alias and Sums are the tables that rows draw by, in the format of rng.Weights, for all rows,
+	// one after another: every edge then has a positive weight. Nil: rows draw uniformly.
 	Alias, Sums []uint64
-	// Whole is the relation of which this one has some edges; nil: it has all there are.
+	// Whole is the relation of which this relation has some edges; nil: it has all edges.
 	Whole *Relation
-	// Kinds is how many types of edges rows are split by: row v*Kinds+k has those of
-	// node v that are of type k, and there are NumNodes*Kinds rows. 0: one row a node.
+	// Kinds is the number of edge types that rows are split by: row v*Kinds+k has the edges of node
+	// v of type k, and there are NumNodes*Kinds rows. 0: one row per node.
 	Kinds int64
-	// Back is this relation transposed, its rows ascending and not split by type, for the
-	// question whether an edge exists: of walks that look at the node before. Nil: none.
+	// Back is this relation transposed, with ascending rows that are not split by type, for
+	// adjacency tests of walks that depend on the previous node. Nil: there is none.
 	Back *Relation
-	// EdgeData and VertexData are arrays by name, an element for each original edge id, or
-	// for each node. Kept is what programs have made of them and of the relation.
+	// EdgeData and VertexData are arrays by name, with an element for each original edge id, or for
+	// each node, and Kept caches values that programs have derived from them and from the relation.
 	EdgeData, VertexData map[string]Values
 	Kept                 DerivedCache
 
@@ -98,22 +98,22 @@ type Relation struct {
 	copied  bool // whether copies are known
 }
 
-// Rows is the number of rows that Indptr describes.
+// Rows returns the number of rows that Indptr describes.
 func (g *Relation) Rows() int64 { return g.Indptr.Len() - 1 }
 
-// Weights are those of a row of so many edges from CSC position start on.
+// Weights returns the weights of a row of degree edges from CSC position start on.
 func (g *Relation) Weights(start, degree int64) rng.Weights {
 	return rng.Weights{Alias: g.Alias[start : start+degree], Sums: g.Sums[start : start+degree]}
 }
 
-// NumEdges is the number of edges.
+// NumEdges returns the number of edges.
 func (g *Relation) NumEdges() int64 { return g.Indices.Len() }
 
-// EdgeIDBits is the width of the edge ids of a sample.
+// EdgeIDBits returns the width of the edge ids of a sample.
 func (g *Relation) EdgeIDBits() int { return EdgeIDBits(g.EdgeIDs.Bits, g.Indices.Bits, g.NumEdges()) }
 
-// EdgeIDBits is the width of the edge ids of a sample of a graph: that of its own, 0
-// where it has none, else that of its ids unless the positions of its edges need more.
+// EdgeIDBits returns the width of the edge ids of a sample of a graph: the width of its own edge
+// ids, or without any (0) the width of its node ids, unless the positions of its edges need more.
 func EdgeIDBits(own, idBits int, edges int64) int {
 	switch {
 	case own != 0:
@@ -124,7 +124,7 @@ func EdgeIDBits(own, idBits int, edges int64) int {
 	return idBits
 }
 
-// Pointer is where the elements begin; nil for an empty array.
+// Pointer returns the address of the elements; nil for an empty array.
 func (a Array) Pointer() unsafe.Pointer {
 	if a.Bits == 32 {
 		return unsafe.Pointer(unsafe.SliceData(a.I32))

@@ -10,23 +10,23 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// ErrStopped is the end of a derivation that was asked to stop.
+// ErrStopped is the error of a stopped derivation.
 var ErrStopped = errors.New("stopped")
 
-// Transposition is a graph by the other end of its edges: row u lists the destinations of u's
-// out-edges in ascending order, parallel edges in that of the CSC. Where edges have types, row
-// u*kinds + k lists those of type k. It borrows the graph and the types until Run has returned;
-// any goroutine may stop it and look how far it is.
+// Transposition transposes a graph: row u lists the destinations of u's out-edges in ascending
+// order, parallel edges in the order of the CSC. If edges have types, row u*kinds + k lists the
+// edges of type k. It borrows the graph and the types until Run has returned; any goroutine may
+// stop it and read its progress.
 type Transposition struct {
 	Relation *Relation // whose rows are not split by type
-	// Kind is the type of the edge of an id, of which there are Len; nil: rows are not split.
+	// Kind returns the type of an edge by its id, of which there are Len; nil: rows are not split.
 	Kind func(id int64) int64
 	Len  int64
-	// Kinds is how many types there are, at most MaxKinds; 0: the largest and one.
+	// Kinds is the number of types, at most MaxKinds; 0: the largest type plus one.
 	Kinds int64
-	// Name is that of the types, for errors.
+	// Name is the name of the types, for errors.
 	Name string
-	// Bare leaves edge ids out: of who asks for adjacency alone.
+	// Bare leaves edge ids out, for callers that need adjacency only.
 	Bare bool
 
 	Stop atomic.Bool
@@ -42,7 +42,7 @@ const between = 1 << 16
 // Halt makes Run return ErrStopped soon.
 func (t *Transposition) Halt() { t.Stop.Store(true) }
 
-// Progress is how many looks at edges are done, and all there will be.
+// Progress returns the completed and the total number of edge reads.
 func (t *Transposition) Progress() (done, total int64) {
 	looks := int64(2)
 	if t.Kind != nil {
@@ -51,7 +51,7 @@ func (t *Transposition) Progress() (done, total int64) {
 	return t.Done.Load(), looks * t.Relation.NumEdges()
 }
 
-// Run makes the memory, with one reference.
+// Run returns the memory, with one reference.
 func (t *Transposition) Run() (m memory.Memory, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -81,7 +81,7 @@ func (t *Transposition) Run() (m memory.Memory, err error) {
 		}
 	}
 	if kinds > 0 && g.NumNodes > MaxNodes/kinds {
-		return m, valueError("%s: expected at most 2^48 rows, got %d vertices by %d types", t.Name, g.NumNodes, kinds)
+		return m, valueError("%s: expected at most 2^48 rows, got %d nodes by %d types", t.Name, g.NumNodes, kinds)
 	}
 	rows, edges := g.NumNodes*max(kinds, 1), g.NumEdges()
 	parts := sortParts(rows, edges)
@@ -280,7 +280,8 @@ func (g *Relation) rowOf(p int64) int64 {
 	return lo
 }
 
-// Ascends says whether the neighbours of each row ascend, as they do in a transposed graph.
+// Ascends reports whether the neighbors of each row are in ascending order, like in a transposed
+// graph.
 func (g *Relation) Ascends() bool {
 	if g.Indices.Bits == 32 {
 		return ascends(g, g.Indices.I32)
@@ -303,7 +304,7 @@ func ascends[T Index](g *Relation, indices []T) bool {
 	return !falls.Load()
 }
 
-// SameRows says whether two graphs have the same arrays but for the ids of edges.
+// SameRows reports whether two graphs have the same arrays apart from edge ids.
 func SameRows(a, b *Relation) bool {
 	return a.NumNodes == b.NumNodes && a.Kinds == b.Kinds && same(a.Indptr, b.Indptr) && same(a.Indices, b.Indices)
 }

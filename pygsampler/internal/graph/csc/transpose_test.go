@@ -198,7 +198,7 @@ func TestTranspositionErrors(t *testing.T) {
 		{g, []int64{0, 1 << 15, 0, 0}, 0, 4, "t[1]: expected a type in [0, 32768), got 32768"},
 		{g, []int64{0, 1, 2, 2}, 2, 4, "t[2]: expected a type in [0, 2), got 2"},
 		{g, []int64{0, 0, 0}, 0, 3, "t: expected a type for each edge id, got 3 of them and an edge with id 3"},
-		{wide, nil, 3, 0, "t: expected at most 2^48 rows, got 140737488355328 vertices by 3 types"},
+		{wide, nil, 3, 0, "t: expected at most 2^48 rows, got 140737488355328 nodes by 3 types"},
 		{split, nil, 0, 0, "graph: expected one whose rows are not split by type, got 2 types"},
 	} {
 		_, err := (&csc.Transposition{Relation: k.graph, Kind: func(id int64) int64 { return k.types[id] }, Len: k.len, Kinds: k.kinds, Name: "t"}).Run()

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// ValueError is an input that has the right type and a wrong value.
+// ValueError is the error of an input that has the right type and a wrong value.
 type ValueError struct{ Text string }
 
 func (e *ValueError) Error() string { return e.Text }
@@ -16,8 +16,7 @@ func valueError(format string, args ...any) error {
 	return &ValueError{fmt.Sprintf(format, args...)}
 }
 
-// Validate checks every invariant of the graph once, on all cores, and names the
-// first offender.
+// Validate checks every invariant of the graph once, on all cores, and names the first violation.
 func (g *Relation) Validate() error {
 	if err := CheckSizes(g.Rows(), g.NumNodes, g.Kinds, g.Indices.Bits); err != nil {
 		return err
@@ -39,8 +38,8 @@ func (g *Relation) Validate() error {
 	return nil
 }
 
-// CheckEdgeData refuses arrays of edges that have no value for the id of some edge. Where
-// ids are the caller's own all of them are read.
+// CheckEdgeData returns an error if an edge array lacks a value for the id of some edge. It reads
+// all edge ids that the caller has provided.
 func (g *Relation) CheckEdgeData() error {
 	for _, name := range slices.Sorted(maps.Keys(g.EdgeData)) {
 		length := g.EdgeData[name].Len()
@@ -62,7 +61,7 @@ func (g *Relation) CheckEdgeData() error {
 // The parts of a validation, in order, for whoever finds the offenders by other
 // means: CheckSizes, CheckEnds, then a Decrease, then an id Outside.
 
-// CheckSizes checks what takes no look at the arrays; kinds is as in Relation.
+// CheckSizes checks sizes without reading the arrays; kinds is as in Relation.
 func CheckSizes(rows, nodes, kinds int64, idBits int) error {
 	if rows < 0 {
 		return valueError("indptr: expected at least 1 element, got 0")
@@ -71,7 +70,7 @@ func CheckSizes(rows, nodes, kinds int64, idBits int) error {
 	case kinds < 0 || kinds > MaxKinds:
 		return valueError("kinds: expected at most %d types, got %d", MaxKinds, kinds)
 	case kinds > 0 && (rows%kinds != 0 || rows/kinds != nodes):
-		return valueError("indptr: expected %d rows for each of %d vertices, got %d rows", kinds, nodes, rows)
+		return valueError("indptr: expected %d rows for each of %d nodes, got %d rows", kinds, nodes, rows)
 	case kinds == 0 && nodes < rows:
 		return valueError("num_nodes: expected at least %d (len(indptr) - 1), got %d", rows, nodes)
 	}
@@ -95,12 +94,12 @@ func CheckEnds(first, last, rows, edges int64) error {
 	return nil
 }
 
-// Decrease is the error of offset i, which is below the one before.
+// Decrease returns the error for offset i, which is less than the previous offset.
 func Decrease(i, before, got int64) error {
 	return valueError("indptr[%d]: expected at least %d (indptr[%d]), got %d", i, before, i-1, got)
 }
 
-// Outside is the error of indices[i], which is no vertex.
+// Outside returns the error for indices[i], which is no node.
 func Outside(i, nodes, got int64) error {
 	return valueError("indices[%d]: expected an id in [0, %d), got %d", i, nodes, got)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
-// DType is what the elements of a named array are.
+// DType is the element type of a named array.
 type DType uint8
 
 // The types of elements. A truth is a byte, 0 or 1.
@@ -28,10 +28,10 @@ var dtypes = [...]struct {
 	size int64
 }{{"bool", 1}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"int32", 4}, {"int64", 8}, {"float32", 4}, {"float64", 8}}
 
-// String is the name that NumPy has for it.
+// String returns NumPy's name of the type.
 func (d DType) String() string { return dtypes[d].name }
 
-// ParseDType is the type of a name; false: no array of a graph has it.
+// ParseDType returns the type with a name; false: arrays of graphs do not support it.
 func ParseDType(name string) (DType, bool) {
 	for d, of := range dtypes {
 		if of.name == name {
@@ -41,27 +41,27 @@ func ParseDType(name string) (DType, bool) {
 	return 0, false
 }
 
-// Values is a borrowed array of one number for each edge or vertex. It is read as doubles,
-// by any number of goroutines, and stays valid as long as its owner keeps the memory; the
-// zero value is empty.
+// Values is a borrowed array of one number for each edge or node. Any number of goroutines may read
+// it, as doubles, and it stays valid as long as its owner keeps the memory; the zero value is
+// empty.
 type Values struct {
 	DType  DType
 	length int64
 	data   unsafe.Pointer
 }
 
-// BorrowValues is the array at an address.
+// BorrowValues returns the array at an address.
 func BorrowValues(address, length int64, dtype DType) Values {
 	bytes := memory.View[byte](address, length*dtypes[dtype].size)
 	return Values{dtype, length, unsafe.Pointer(unsafe.SliceData(bytes))}
 }
 
-// Number is what the elements of an array can be in Go.
+// Number is the set of Go element types of an array.
 type Number interface {
 	~int8 | ~uint8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64
 }
 
-// ValuesOf borrows a slice.
+// ValuesOf returns a slice as an array.
 func ValuesOf[T Number](a []T) Values {
 	var d DType
 	switch any(*new(T)).(type) {
@@ -85,25 +85,25 @@ func ValuesOf[T Number](a []T) Values {
 	return Values{d, int64(len(a)), unsafe.Pointer(unsafe.SliceData(a))}
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (v Values) Len() int64 { return v.length }
 
-// Pointer and Bytes are where the elements lie, for copies of them as they are.
+// Pointer returns the address of the elements, for copies without conversion.
 func (v Values) Pointer() unsafe.Pointer { return v.data }
 
-// Bytes is the size of all elements.
+// Bytes returns the size of all elements.
 func (v Values) Bytes() int64 { return v.length * dtypes[v.DType].size }
 
 func elements[T Number](v Values) []T { return unsafe.Slice((*T)(v.data), v.length) }
 
-// At is element i as the double nearest to it.
+// At returns element i as the nearest double.
 func (v Values) At(i int64) float64 {
 	at, to := [1]int64{i}, [1]float64{}
 	Gather(v, to[:], at[:])
 	return to[0]
 }
 
-// Range widens the elements from lo on, as many as to has.
+// Range widens len(to) elements from lo on.
 func (v Values) Range(to []float64, lo int64) {
 	switch v.DType {
 	case Int8:
@@ -125,7 +125,7 @@ func (v Values) Range(to []float64, lo int64) {
 	}
 }
 
-// Fetch asks the memory for so many elements from lo on.
+// Fetch prefetches n elements from lo on.
 func (v Values) Fetch(lo, n int64) {
 	if size := dtypes[v.DType].size; n > 0 && lo >= 0 && lo+n <= v.length {
 		prefetch.All(unsafe.Slice((*byte)(unsafe.Add(v.data, lo*size)), n*size))
@@ -161,7 +161,7 @@ func Gather[I Index](v Values, to []float64, at []I) {
 
 func widen[T Number, I Index](to []float64, from []T, at []I) {
 	to = to[:len(at)]
-	// Elements of a vertex or an edge lie anywhere.
+	// Elements of a node or an edge lie anywhere.
 	data, size := unsafe.Pointer(unsafe.SliceData(from)), unsafe.Sizeof(*new(T))
 	for lo := 0; lo < len(at); lo += prefetch.Step {
 		switch size {

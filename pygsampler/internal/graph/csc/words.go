@@ -3,11 +3,11 @@ package csc
 // The constants here are Python's, too: `go generate ./pygsampler/internal/constants`
 // writes them down there. This file imports nothing.
 
-// Words at the beginning of a CSC that was made of a list of edges. Offsets are in bytes.
+// Words at the beginning of a CSC that was built from a list of edges. Offsets are in bytes.
 const (
 	COONumNodes = iota
 	COONumEdges
-	COOBits // of vertices
+	COOBits // of nodes
 	COOEdgeIDBits
 	COOIndptr
 	COOIndices
@@ -18,7 +18,7 @@ const (
 // Words at the beginning of a transposed graph. Offsets are in bytes; that of edge ids is
 // 0 where they were not asked for.
 const (
-	TransposedNumRows = iota // of vertices, times types
+	TransposedNumRows = iota // of nodes, times types
 	TransposedNumEdges
 	TransposedIDBits
 	TransposedEdgeIDBits

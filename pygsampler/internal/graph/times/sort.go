@@ -11,13 +11,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Sort makes the rows of a graph in the order of time; those at one time stay in theirs. Its exported
-// fields are the caller's to set; any goroutine may halt it and look how far it is.
+// Sort sorts the rows of a graph by time, stably. The caller sets the exported fields; any
+// goroutine may halt it and read its progress.
 type Sort struct {
 	Relation *csc.Relation // on the CPU
 	Name     string        // of the times, for errors
 	ByVertex bool
-	// One time for each edge id, or for each vertex: Int or Float, whichever is not nil.
+	// Int or Float, whichever is not nil, returns the time of each edge id, or of each node.
 	Int   func(int64) int64
 	Float func(int64) float64
 	Len   int64
@@ -29,13 +29,13 @@ type Sort struct {
 // Halt makes Run return csc.ErrStopped soon.
 func (s *Sort) Halt() { s.stop.Store(true) }
 
-// Progress is how many edges are in order, and how many there are.
+// Progress returns the number of sorted edges and of all edges.
 func (s *Sort) Progress() (done, total int64) { return s.done.Load(), s.Relation.NumEdges() }
 
 // unit is how many rows are sorted between two looks at stop.
 const unit = 1 << 12
 
-// Run makes the memory, with one reference.
+// Run returns the memory, with one reference.
 func (s *Sort) Run() (m memory.Memory, err error) {
 	g := s.Relation
 	edges, bits, idBits := g.NumEdges(), int64(g.Indices.Bits), int64(g.EdgeIDBits())

@@ -1,5 +1,5 @@
-// Package times says which edges of a row there are at a time: rows in the order of their edges' times,
-// and the part of them that a bound leaves.
+// Package times says which edges of a row are valid at a time: it sorts rows by the times of their
+// edges, and finds the part of a row that a time bound admits.
 package times
 
 import (
@@ -8,26 +8,27 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
-// Rows are the times of a graph whose rows are in their order, as keys: integers that ascend as the times
-// do. They are read-only, and any number of goroutines may read them.
+// Rows holds the times of a graph whose rows are sorted by time, as keys: integers in the same
+// order as the times. They are read-only, and any number of goroutines may read them.
 type Rows struct {
 	Edges []int64 // by position; they ascend in each row
-	Of    []int64 // by edge id, or by vertex
-	// ByVertex says that an edge is as old as the vertex that it leads from, and Of is by vertex.
+	Of    []int64 // by edge id, or by node
+	// ByVertex says that the time of an edge is the time of its source node, and Of is by node.
 	ByVertex bool
 	Float    bool // times are float64, else int64
 }
 
-// Rule says which edges a bound leaves.
+// Rule says which edges a bound admits.
 type Rule struct {
 	Before bool    // those before the bound; else those at it, too
 	Window float64 // how long before the bound they may be; infinite: any time
-	// Carry has a vertex that an edge reached bound by that edge's time; else a tree's bound is its seed's.
+	// Carry makes the time of an edge the bound of the node that it reaches; otherwise the bound of
+	// a tree is its seed's.
 	Carry bool
 	Last  bool // of more than the fanout the last ones
 }
 
-// Key is the key of a time: a total order, -0 and 0 alike. NaN has none.
+// Key returns the key of a time: a total order in which -0 equals 0. NaN has no key.
 func Key(t float64) int64 {
 	if t == 0 {
 		return 0
@@ -39,7 +40,7 @@ func Key(t float64) int64 {
 	}
 }
 
-// Time is the time of a key.
+// Time returns the time of a key.
 func Time(key int64) float64 {
 	if key < 0 {
 		return math.Float64frombits(uint64(math.MinInt64 - key))
@@ -47,7 +48,7 @@ func Time(key int64) float64 {
 	return math.Float64frombits(uint64(key))
 }
 
-// Since is the key of the first time that a rule leaves under a bound.
+// Since returns the key of the first time that a rule admits under a bound.
 func (r *Rows) Since(bound int64, rule *Rule) int64 {
 	if math.IsInf(rule.Window, 1) {
 		return math.MinInt64
@@ -61,7 +62,7 @@ func (r *Rows) Since(bound int64, rule *Rule) int64 {
 	return math.MinInt64
 }
 
-// Within is which part of so many edges from a position on a bound leaves.
+// Within returns the part of degree edges from position start on that a bound admits.
 func (r *Rows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
 	keys := r.Edges[start : start+degree]
 	late, none := rule.late(bound)
@@ -79,8 +80,8 @@ func (rule *Rule) late(bound int64) (key int64, none bool) {
 	return bound + 1, bound == math.MaxInt64
 }
 
-// WithinEach is Within of several rows under one bound, whose searches go side by side: what they read next is on its
-// way from memory for all of them at once. starts and counts say which rows, and then which parts of them.
+// WithinEach computes Within for several rows under one bound, with interleaved searches, so that
+// their reads from memory overlap. starts and counts hold the rows, and then the admitted parts.
 func (r *Rows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
 	var lows, left [Side]int64
 	for len(starts) > 0 {
@@ -102,7 +103,7 @@ func (r *Rows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
 	}
 }
 
-// Side is how many rows WithinEach searches at a time.
+// Side is the number of rows that WithinEach searches at a time.
 const Side = 64
 
 // belowEach moves positions, from each of which so many keys ascend, to the first key that is not less than one.

@@ -6,13 +6,13 @@ package times
 // Words at the beginning of rows in the order of time. Offsets are in bytes.
 const (
 	TimesNumEdges = iota
-	TimesNumGiven // times that were given
+	TimesNumGiven // number of times as the caller passed them
 	TimesIDBits
 	TimesEdgeIDBits
 	TimesFloat // 1 where they are float64
 	TimesIndices
 	TimesEdgeIDs
 	TimesKeys
-	TimesGiven // the keys of the times as they were given
+	TimesGiven // the keys of the times as the caller passed them
 	TimesWords
 )

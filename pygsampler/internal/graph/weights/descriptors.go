@@ -2,7 +2,7 @@ package weights
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/batch/descriptor"
 
-// Rows are the arrays that rows draw by.
+// Rows describes the arrays that rows draw by.
 var Rows = []descriptor.Row{
 	{Name: "indptr", DType: "int64", Length: TablesNumRows, More: 1, Offset: TablesIndptr},
 	{Name: "indices", Bits: TablesIDBits, Length: TablesNumEdges, Offset: TablesIndices},

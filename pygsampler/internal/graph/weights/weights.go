@@ -1,7 +1,7 @@
-// Package weights derives from a graph and an array over its edges what rows draw by:
-// the edges whose weight is positive, or whose mask is true, as a graph of their own,
-// and for weights the tables of rng.Weights. It is done once for a graph and an array,
-// on the host alone, so that all engines draw by the same bits.
+// Package weights derives the tables that rows draw by from a graph and an array over its edges:
+// the edges whose weight is positive, or whose mask is true, as a separate graph, and for weights
+// the tables of rng.Weights. This is done once for a graph and an array, on the host only, so that
+// all engines draw by the same bits.
 package weights
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// ErrValue is a weight that none can have.
+// ErrValue is the error of an invalid weight.
 var ErrValue = errors.New("value error")
 
-// Build is a graph's edges by a value each. Its fields but the graph's arrays are
-// Build's own; any goroutine may stop it and look how far it is.
+// Build selects the edges of a graph by a value of each, and builds their tables. It owns its
+// fields except for the graph's arrays; any goroutine may stop it and read its progress.
 type Build struct {
 	Relation *csc.Relation
-	// Value is the weight of the edge of an id; the array has so many.
+	// Value returns the weight of an edge by its id; the array has Len of them.
 	Value func(id int64) float64
 	Len   int64
-	// Mask says that a value is a truth: edges with 0 are left out, no tables are made.
+	// Mask says that values are booleans: edges with 0 are left out, and no tables are built.
 	Mask bool
-	// Name is the array's, for errors.
+	// Name is the name of the array, for errors.
 	Name string
 
 	Stop atomic.Bool
@@ -44,10 +44,10 @@ const chunk = 1 << 16
 // Halt makes Run return csc.ErrStopped soon.
 func (b *Build) Halt() { b.Stop.Store(true) }
 
-// Progress is how many looks at edges are done, and all there will be.
+// Progress returns the completed and the total number of edge reads.
 func (b *Build) Progress() (done, total int64) { return b.Done.Load(), 2 * b.Relation.NumEdges() }
 
-// Run makes the memory, with one reference.
+// Run returns the memory, with one reference.
 func (b *Build) Run() (m memory.Memory, err error) {
 	b.lowest.Store(math.MaxInt64)
 	rows := b.Relation.Rows()
@@ -79,7 +79,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 	edges := int64(0)
 	for v, n := range kept {
 		if n > math.MaxInt32 && !b.Mask {
-			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a vertex, got %d of vertex %d", ErrValue, b.Name, n, int64(v)/max(b.Relation.Kinds, 1))
+			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a node, got %d of node %d", ErrValue, b.Name, n, int64(v)/max(b.Relation.Kinds, 1))
 		}
 		kept[v] = edges
 		edges += n
@@ -185,8 +185,8 @@ func (b *Build) each(f func(lo, hi int64)) (err error) {
 	return nil
 }
 
-// Check reads the tables of a validated CSC, which somebody else may have made: that each
-// look at them stays within its row, and that the sums of a row ascend. Kernels rely on that.
+// Check validates the tables of a validated CSC, which another program may have written: each index
+// stays within its row, and the sums of a row ascend. Kernels rely on both.
 func Check(g *csc.Relation) error {
 	b := Build{Relation: g, Name: "tables"}
 	b.lowest.Store(math.MaxInt64)
@@ -251,7 +251,7 @@ func (b *Build) refuse(id int64) {
 	}
 }
 
-// target is where fill writes; kept is the first edge of each row in it.
+// target is the output of fill; kept holds the first edge of each row in it.
 type target struct {
 	kept         []int64
 	indices, ids csc.Array
@@ -302,7 +302,7 @@ func set(a csc.Array, i, value int64) {
 	}
 }
 
-// Scratch is what making a row's tables needs; its zero value is ready.
+// Scratch is the working memory for the tables of a row; its zero value is ready.
 type Scratch struct {
 	weights []float64
 	units   []uint64
@@ -312,7 +312,7 @@ type Scratch struct {
 // room is the bits that a row's integer weights take together.
 const room = 62
 
-// Row makes the tables of a row of positive weights.
+// Row computes the tables of a row of positive weights.
 func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
 	if len(weights) > 0 {
 		Sums(weights, sums)
@@ -320,10 +320,10 @@ func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
 	}
 }
 
-// Sums adds up positive weights as integers, the largest of n one just below 2^(62 - log2 n), so
-// that they are exact to 2^-35 of it in a row of ten million and to a double's last bit in
-// one of five hundred; and at least 1, so that all can be drawn. Weights times a power of
-// two are the same integers.
+// Sums computes the cumulative sums of positive weights as integers. The largest of n weights is
+// just below 2^(62 - log2 n), so that they are exact to 2^-35 of it in a row of ten million and to
+// a double's last bit in a row of five hundred; each weight is at least 1, so that all edges can be
+// drawn. Weights times a power of two give the same integers.
 func Sums(weights []float64, sums []uint64) {
 	n := len(weights)
 	largest := uint64(0) // bits of positive numbers are in their order

@@ -1,4 +1,4 @@
-// Package arrow carries arrays to and from Arrow, by way of arrow/go.
+// Package arrow converts arrays to and from Arrow, through arrow/go.
 package arrow
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// TypeError is an Arrow array of a type that cannot hold ids.
+// TypeError reports an Arrow array of a type that cannot hold ids.
 type TypeError struct{ Text string }
 
 func (e *TypeError) Error() string { return e.Text }
@@ -26,9 +26,9 @@ func dataType(bits int) arrow.DataType {
 	return arrow.PrimitiveTypes.Int64
 }
 
-// Export describes length ids at data to Arrow. arrow/go lays the array out; what
-// leaves is a copy of its description that C owns, since a release that entered
-// Go could not be called in a forked child or at the interpreter's end.
+// Export describes length ids at data to Arrow. arrow/go lays out the array; the result is a copy
+// of its description that C owns, since a release that entered Go could not be called in a forked
+// child or at the end of the interpreter.
 func Export(m memory.Memory, data, length int64, bits int) (memory.ArrowPair, error) {
 	bytes := memory.View[byte](data, length*int64(bits/8))
 	buffer := arrowmemory.NewBufferBytes(bytes)
@@ -48,8 +48,8 @@ func Export(m memory.Memory, data, length int64, bits int) (memory.ArrowPair, er
 	return memory.NewArrowPair(m, format, flags, address, n)
 }
 
-// ExportDevice describes length ids at data in memory of a device. arrow/go knows
-// arrays of the host alone, and would read this one.
+// ExportDevice describes length ids at data in device memory. arrow/go supports host arrays only,
+// and would read this one.
 func ExportDevice(m memory.Memory, data, length int64, bits int) (memory.ArrowPair, error) {
 	format := "l"
 	if bits == 32 {
@@ -66,9 +66,8 @@ type Ids struct {
 	NullCount int64 `json:"null_count"`
 }
 
-// Import reads an Arrow array of int32 or int64 at the addresses of its two
-// structs, which stay their owner's: Data is valid as long as the owner keeps
-// them.
+// Import reads an Arrow array of int32 or int64 at the addresses of its two structs, which stay
+// with their owner: Data is valid as long as the owner keeps them.
 func Import(schema, arr int64) (ids Ids, err error) {
 	pair, err := memory.BorrowArrowPair(schema, arr)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var ends atomic.Pointer[[]func(number int64)]
 
-// Set says how each kind of thing ends. A function must bear any number.
+// Set sets the closing function of each kind of handle. A function must accept any number.
 func Set(functions []func(number int64)) {
 	if len(functions) > C.PGS_FINALIZER_KINDS {
 		panic(fmt.Sprintf("finalizer: expected at most %d kinds, got %d", C.PGS_FINALIZER_KINDS, len(functions)))
@@ -26,13 +26,13 @@ func Set(functions []func(number int64)) {
 	ends.Store(&functions)
 }
 
-// Shut lets destructors do nothing from here on.
+// Shut disables all destructors from now on.
 func Shut() { C.pgs_finalizer_shut() }
 
-// Running is how many destructors are in the engine.
+// Running returns the number of destructors that are running in the engine.
 func Running() int64 { return int64(C.pgs_finalizer_running()) }
 
-// Destructor is the address of the C function that makes a class's destructor.
+// Destructor returns the address of the C function that installs the destructor of a class.
 func Destructor() int64 { return int64(uintptr(unsafe.Pointer(C.pgs_destructor))) }
 
 //export pgs_finalizer_end

@@ -1,4 +1,5 @@
-// Package contexts is the family of contexts of fixed length: rows around each seed, latest first, until a budget.
+// Package contexts is the family of contexts of fixed length: rows around each seed, latest first,
+// up to a budget.
 package contexts
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Plan is contexts.
+// Plan is a plan of contexts.
 type Plan struct {
 	contexts.Rule
 	timed bool // each seed has a time
@@ -23,7 +24,7 @@ type Plan struct {
 // mostTypes bounds the node types whose cells a document has.
 const mostTypes = 1 << 15
 
-// Parse makes the plan of a document.
+// Parse returns the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	p := &Plan{}
 	p.Budget = d.Required("budget", 1, contexts.MaxBudget)
@@ -39,10 +40,10 @@ func Parse(d *plan.Document) plan.Plan {
 	return p
 }
 
-// Check takes any homogeneous graph.
+// Check accepts any homogeneous graph.
 func (p *Plan) Check(plan.Arrays) error { return p.fits(1) }
 
-// Fits refuses graphs that have other numbers of node types than the plan has cells for.
+// Fits returns an error for graphs with another number of node types than the plan has cells for.
 func (p *Plan) Fits(g *csc.Graph) error { return p.fits(len(g.NodeTypes)) }
 
 func (p *Plan) fits(types int) error {
@@ -63,10 +64,10 @@ func (p *Plan) hasTimes(t *plan.Times) error {
 	return nil
 }
 
-// Expected is about as many edges as there are places.
+// Expected estimates as many edges as there are places.
 func (p *Plan) Expected(w *plan.Work) int64 { return w.Batch.Seeds.Len() * p.Places() }
 
-// CPU makes contexts side by side.
+// CPU samples contexts in parallel.
 func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	err := p.hasTimes(w.Times)
 	if err == nil && (w.Parts != nil || slices.ContainsFunc(w.Exclude, func(x *csc.Exclusions) bool { return x != nil })) {
@@ -82,10 +83,10 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return contexts.Sample(r, w.Crew, w.Stop)
 }
 
-// CUDA is the plan of a call without seeds. Calls have plans of their own: Device makes them.
+// CUDA returns the plan of a call without seeds. Device returns the plans of calls.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Contexts{Rule: p.Rule} }
 
-// Device is as plan.PerCall says.
+// Device implements plan.PerCall.
 func (p *Plan) Device(g *csc.Graph, seeds, _ []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
 	if err := p.hasTimes(t); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package hetero is the family of neighbor sampling over L hops of heterogeneous graphs, whose edge
-// types each have rows of their own: tiles on the CPU, one launch on a device.
+// Package hetero is the family of neighbor sampling over L hops of heterogeneous graphs, whose rows
+// belong to one edge type each: tiles on the CPU, one launch on a device.
 package hetero
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Plan is a plan of neighbours by edge types.
+// Plan is a plan of neighbors by edge types.
 type Plan struct {
 	Fanouts
 	replace     bool
@@ -31,13 +31,14 @@ type Plan struct {
 	rule        times.Rule
 }
 
-// Fanouts is how many edges each hop takes of a row, outermost first: of each relation, or of those that are named.
+// Fanouts is the number of edges that each hop takes of a row, outermost first: of every relation,
+// or by relation.
 type Fanouts struct {
 	hops     []plan.HopFanouts
 	fallback *int64 // of those that are not named; nil: there are none
 }
 
-// ReadFanouts takes the fields that say so.
+// ReadFanouts reads the fields of fanouts.
 func ReadFanouts(d *plan.Document) (f Fanouts) {
 	f.hops = d.FanoutsByName(rng.MaxHops)
 	if n := d.Integer("default_fanout", -1, request.MaxFanout, math.MinInt64); n != math.MinInt64 {
@@ -46,12 +47,12 @@ func ReadFanouts(d *plan.Document) (f Fanouts) {
 	return f
 }
 
-// Parse makes the plan of a document.
+// Parse returns the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	p := &Plan{Fanouts: ReadFanouts(d)}
 	p.replace = d.Bool("replace", false)
 	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
-	p.timed = d.Name("time", "an edge or vertex array") != ""
+	p.timed = d.Name("time", "an edge or node array") != ""
 	p.disjoint = d.Bool("disjoint", p.timed)
 	if p.timed {
 		p.rule = plan.ReadRule(d)
@@ -66,7 +67,8 @@ func Parse(d *plan.Document) plan.Plan {
 	return p
 }
 
-// Of is those of each relation of a graph. A hop names them by name or by short name.
+// Of returns the fanouts of each relation of a graph. A hop names relations by name or by short
+// name.
 func (f *Fanouts) Of(g *csc.Graph) ([][]int64, error) {
 	fanouts := make([][]int64, len(g.Relations))
 	for i := range fanouts {
@@ -93,8 +95,8 @@ func (f *Fanouts) Of(g *csc.Graph) ([][]int64, error) {
 	return fanouts, nil
 }
 
-// named is the numbers by the names of a graph's relations, where some are given by short names. The error
-// continues "expected ".
+// named returns the numbers by the full names of a graph's relations; the keys may be short names.
+// The error continues "expected ".
 func named(g *csc.Graph, numbers map[string]int64) (map[string]int64, error) {
 	known := 0
 	for i := range g.EdgeTypes {
@@ -119,13 +121,13 @@ func named(g *csc.Graph, numbers map[string]int64) (map[string]int64, error) {
 	return byName, nil
 }
 
-// Fits refuses graphs whose relations are not those of the fanouts.
+// Fits returns an error for graphs whose relations do not match the fanouts.
 func (f *Fanouts) Fits(g *csc.Graph) error {
 	_, err := f.Of(g)
 	return err
 }
 
-// Request is what the CPU's engine is asked for.
+// Request returns the request to the CPU engine.
 func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
 	fanouts, err := p.Of(w.Graph)
 	if err != nil {
@@ -145,7 +147,7 @@ func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
 	return r, nil
 }
 
-// Expected is what the seeds give if they have the mean degree.
+// Expected estimates the number of edges from the mean degree.
 func (p *Plan) Expected(w *plan.Work) int64 {
 	r, err := p.Request(w)
 	if err != nil {
@@ -177,12 +179,12 @@ func (p *Plan) hasTimes(t *plan.Times) error {
 	return nil
 }
 
-// CUDA is the plan of a call without seeds, which refuses homogeneous graphs. Calls have plans of their
-// own: Device makes them.
+// CUDA returns the plan of a call without seeds, which rejects homogeneous graphs. Device returns
+// the plans of calls.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
 
-// Device is as plan.PerCall says. A graph of one node type and one edge type is sampled as a homogeneous one, in which
-// case it is that of its relation that makes the batch.
+// Device implements plan.PerCall. A graph of one node type and one edge type is sampled as a
+// homogeneous graph, by the plan of its relation.
 func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
@@ -206,7 +208,8 @@ func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, keys
 	return made, nil
 }
 
-// Static is Device for batches whose numbers of seeds change in device memory: of one type and relation too.
+// Static returns the plan, like Device, of batches whose numbers of seeds change in device memory;
+// it also serves graphs of one type and relation.
 func (p *Plan) Static(g *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error) {
 	if err := p.hasTimes(t); err != nil {
 		return nil, err

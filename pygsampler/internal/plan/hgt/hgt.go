@@ -25,7 +25,7 @@ type Plan struct {
 	mapBytes     int64
 }
 
-// Parse makes the plan of a document.
+// Parse returns the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	return &Plan{
 		samples:      d.ByName("num_samples", "the first iteration first", rng.MaxHops),
@@ -34,7 +34,7 @@ func Parse(d *plan.Document) plan.Plan {
 	}
 }
 
-// Samples are those of each type of a graph, iteration by iteration.
+// Samples returns the numbers of nodes of each type of a graph, iteration by iteration.
 func (p *Plan) Samples(g *csc.Graph) ([][]int64, error) {
 	samples := make([][]int64, len(g.NodeTypes))
 	known, names := make(map[string]bool, len(g.NodeTypes)), make([]string, len(g.NodeTypes))
@@ -61,7 +61,7 @@ func (p *Plan) Samples(g *csc.Graph) ([][]int64, error) {
 	return samples, nil
 }
 
-// Fits refuses graphs whose types are not those of the plan.
+// Fits returns an error for graphs whose types do not match the plan.
 func (p *Plan) Fits(g *csc.Graph) error {
 	_, err := p.Samples(g)
 	return err
@@ -83,7 +83,7 @@ func (p *Plan) request(w *plan.Work) (*cpu.HGTRequest, error) {
 	return r, nil
 }
 
-// Expected is what the seeds and the vertices that are chosen give if they have the mean degree.
+// Expected estimates the number of edges of the seeds and the chosen nodes from the mean degree.
 func (p *Plan) Expected(w *plan.Work) int64 {
 	r, err := p.request(w)
 	if err != nil {
@@ -101,11 +101,11 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return cpu.SampleHGT(r, w.Stop)
 }
 
-// CUDA is the plan of a call without seeds, which refuses homogeneous graphs. Calls have plans of their own:
-// Device makes them.
+// CUDA returns the plan of a call without seeds, which rejects homogeneous graphs. Device returns
+// the plans of calls.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.HGT{} }
 
-// Device is as plan.PerCall says.
+// Device implements plan.PerCall.
 func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
 	if t != nil {
 		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)

@@ -1,5 +1,5 @@
 // Package labor is the family of LABOR on heterogeneous graphs: destinations share the uniform
-// numbers of their sources.
+// random numbers of their sources.
 package labor
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Plan is a plan of edges whose sources' numbers are small enough.
+// Plan is a plan that selects the edges whose sources have small random numbers.
 type Plan struct {
 	hetero.Fanouts
 	about    cpu.Labor
@@ -26,7 +26,7 @@ type Plan struct {
 	mapBytes int64
 }
 
-// Parse makes the plan of a document.
+// Parse returns the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	p := &Plan{Fanouts: hetero.ReadFanouts(d)}
 	p.about.Rounds = d.Integer("importance", -1, math.MaxInt32, 0)
@@ -73,7 +73,7 @@ func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {
 	return r, nil
 }
 
-// Expected is what the seeds give if they have the mean degree.
+// Expected estimates the number of edges from the mean degree.
 func (p *Plan) Expected(w *plan.Work) int64 {
 	r, err := p.request(w)
 	if err != nil {
@@ -91,11 +91,11 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return cpu.SampleLabor(r, w.Crew, w.Stop)
 }
 
-// CUDA is the plan of a call without seeds, which refuses homogeneous graphs. Calls have plans of their own: Device
-// makes them.
+// CUDA returns the plan of a call without seeds, which rejects homogeneous graphs. Device returns
+// the plans of calls.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Labor{} }
 
-// Device is as plan.PerCall says.
+// Device implements plan.PerCall.
 func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
 	if t != nil {
 		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)

@@ -15,16 +15,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Options are the fields of a document that all families of neighbours have.
+// Options are the common fields of the documents of all neighbor sampling families.
 type Options struct {
 	request.Hops
 	Prob, Mask  string // names of edge arrays; "": none
 	EdgeWeights bool   // each edge has its Horvitz-Thompson factor
-	Ordered     bool   // vertices are numbered by first occurrence
-	MapBytes    int64  // bytes of the vertex map of a batch on the CPU; 0: the default
+	Ordered     bool   // nodes are numbered by first occurrence
+	MapBytes    int64  // bytes of the node map of a batch on the CPU; 0: the default
 }
 
-// ReadOptions takes the fields of a document.
+// ReadOptions reads the fields of a document.
 func ReadOptions(d *plan.Document) (o Options) {
 	o.Fanouts = d.Fanouts(rng.MaxHops)
 	o.Replace = d.Bool("replace", false)
@@ -41,7 +41,7 @@ func ReadOptions(d *plan.Document) (o Options) {
 	return o
 }
 
-// plain refuses what only this family knows of, for a mode beside it.
+// plain returns an error for options that a comparison mode does not support.
 func (o *Options) plain(d *plan.Document, mode string) {
 	for _, k := range []struct {
 		asked bool
@@ -56,15 +56,15 @@ func (o *Options) plain(d *plan.Document, mode string) {
 	}
 }
 
-// Plan is a plan of neighbours, or of a mode beside it.
+// Plan is a plan of neighbor sampling, or of a mode for comparison.
 type Plan struct {
 	Options
 	device cuda.Plan
 	mode   string // "": this family's own
 }
 
-// Parse makes the plan of a document. Its mode is "auto", the fastest known for the
-// shape, or "persistent"; today they are the same.
+// Parse returns the plan of a document. Its mode is "auto", the fastest known for the shape, or
+// "persistent"; today they are the same.
 func Parse(d *plan.Document) plan.Plan {
 	o := ReadOptions(d)
 	d.OneOf("mode", "auto", "persistent")
@@ -75,15 +75,15 @@ func Parse(d *plan.Document) plan.Plan {
 	return &Plan{Options: o, device: &device}
 }
 
-// Beside is the plan of a document of a mode that is there for comparison: the same batches
-// on the CPU, and on a device those of the plan that launches makes.
+// Beside returns the plan of a document of a comparison mode: the same batches on the CPU, and on a
+// device the batches of the plan that launches returns.
 func Beside(d *plan.Document, mode string, launches func(Options) cuda.Plan) *Plan {
 	o := ReadOptions(d)
 	o.plain(d, mode)
 	return &Plan{o, launches(o), mode}
 }
 
-// Check refuses weights for a mode that knows none.
+// Check returns an error for weights if the mode does not support them.
 func (p *Plan) Check(g plan.Arrays) error {
 	if g.Weights && p.mode != "" {
 		return fmt.Errorf("%w: mode: expected 'auto' or 'persistent' with prob, got '%s'", request.ErrValue, p.mode)
@@ -91,10 +91,10 @@ func (p *Plan) Check(g plan.Arrays) error {
 	return nil
 }
 
-// CUDA is how a device makes batches.
+// CUDA returns the plan on a device.
 func (p *Plan) CUDA() cuda.Plan { return p.device }
 
-// Request is what the CPU's engine is asked for.
+// Request returns the request to the CPU engine.
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	return &cpu.Request{
 		Request:  request.Request{Hops: p.Hops, Batch: w.Batch},
@@ -102,7 +102,7 @@ func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	}
 }
 
-// Expected is what the seeds give if they have the mean degree.
+// Expected estimates the number of edges from the mean degree.
 func (p *Plan) Expected(w *plan.Work) int64 { return p.Request(w).Expected() }
 
 // CPU samples tile by tile.

@@ -1,5 +1,5 @@
-// Package program is the family of samplers that users write: a program's text, checked and
-// rewritten by passes, or the plan of another family if the program is equal to one of its samplers.
+// Package program is the family of samplers that users write: the text of a program, checked and
+// optimized, or the plan of another family if the program equals one of its samplers.
 package program
 
 import (
@@ -25,7 +25,7 @@ import (
 
 // Plan is a program as it runs.
 type Plan struct {
-	Program         *program.Program // after all passes
+	Program         *program.Program // after all optimization passes
 	traced          *program.Program // before them
 	steps           []passes.Step
 	edges, vertices []string         // the arrays that it reads
@@ -41,9 +41,9 @@ type excluding struct {
 	onDevice cuda.Plan
 }
 
-// Parse makes the plan of a document: code is the program's text, a line an operator, weight
-// names the values of the graph's matrix, passes are those that are left out, and layouts the
-// choices that are not made by what they cost.
+// Parse returns the plan of a document: code is the program's text, one line per operator; weight
+// names the values of the graph's matrix; passes lists the optimization passes to skip; and layouts
+// holds choices that override the cost model.
 func Parse(d *plan.Document) plan.Plan {
 	code := d.Texts("code", program.MaxNodes+1)
 	weight := d.Name("weight", "an edge array")
@@ -113,7 +113,7 @@ func parsed(code []string, weight string) (*program.Program, error) {
 	return program.Parse(strings.Join(code, "\n"), weight)
 }
 
-// neighbors is the plan of the neighbour family that makes these hops.
+// neighbors is the plan of the neighbor family that makes these hops.
 func neighbors(hops request.Hops) *neighbor.Plan {
 	text, err := json.Marshal(map[string]any{"fanouts": hops.Fanouts, "replace": hops.Replace})
 	if err != nil {
@@ -127,7 +127,7 @@ func neighbors(hops request.Hops) *neighbor.Plan {
 	return p.(*neighbor.Plan)
 }
 
-// Check refuses graphs without the arrays that the program reads.
+// Check returns an error for graphs without the arrays that the program reads.
 func (p *Plan) Check(g plan.Arrays) error {
 	if p.known != nil {
 		return p.known.Check(g)
@@ -143,7 +143,7 @@ func (p *Plan) Check(g plan.Arrays) error {
 	}
 	for _, name := range p.vertices {
 		if _, has := g.VertexData[name]; !has {
-			return fmt.Errorf("%w: ndata: expected a graph with the vertex array %q, got one without", request.ErrValue, name)
+			return fmt.Errorf("%w: ndata: expected a graph with the node array %q, got one without", request.ErrValue, name)
 		}
 	}
 	if g.Kinds > 0 {
@@ -152,7 +152,7 @@ func (p *Plan) Check(g plan.Arrays) error {
 	return nil
 }
 
-// Expected is what the model of explain says that the batch touches.
+// Expected returns the number of edges that the model of explain estimates.
 func (p *Plan) Expected(w *plan.Work) int64 {
 	if p.known != nil {
 		return p.known.Expected(w)
@@ -161,7 +161,7 @@ func (p *Plan) Expected(w *plan.Work) int64 {
 	return int64(min(explain.Work(p.Program, g, w.Batch.Seeds.Len()), math.MaxInt32))
 }
 
-// CPU makes the batch, by the family that knows it where one does.
+// CPU samples the batch, by another family if the program equals one of its samplers.
 func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	if p.known != nil {
 		return p.known.CPU(w)
@@ -177,7 +177,8 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Relation: w.Graph.Relation(0), Exclude: w.Excluded(0)}, w.Crew, w.Stop)
 }
 
-// Apart is the same program of a graph in parts: who asks for its rows knows which arrays there are.
+// Apart returns the plan of the same program on a partitioned graph; the caller, which requests the
+// rows, knows which arrays exist.
 func (p *Plan) Apart() (plan.Plan, error) {
 	if err := p.Program.Apart(); err != nil {
 		return nil, fmt.Errorf("%w: %w", request.ErrValue, err)
@@ -187,15 +188,15 @@ func (p *Plan) Apart() (plan.Plan, error) {
 
 type apart struct{ *Plan }
 
-// Check refuses no graph.
+// Check accepts any graph.
 func (*apart) Check(plan.Arrays) error { return nil }
 
-// CPU makes the batch of the rows that it asks for.
+// CPU samples the batch from the rows that it requests.
 func (p *apart) CPU(w *plan.Work) (memory.Memory, error) {
 	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Relation: w.Graph.Relation(0), Parts: w.Parts, Arrays: p.edges}, w.Crew, w.Stop)
 }
 
-// CUDA is how a device makes batches.
+// CUDA returns the plan on a device.
 func (p *Plan) CUDA() cuda.Plan {
 	if p.known != nil {
 		return p.known.CUDA()
@@ -203,7 +204,7 @@ func (p *Plan) CUDA() cuda.Plan {
 	return p.onDevice()
 }
 
-// CUDAExcluding is how a device makes batches that leave edges out.
+// CUDAExcluding returns the device plan for batches that leave edges out.
 func (p *Plan) CUDAExcluding() (cuda.Plan, error) {
 	if p.known != nil {
 		return p.known.CUDA(), nil
@@ -212,7 +213,7 @@ func (p *Plan) CUDAExcluding() (cuda.Plan, error) {
 	return without.onDevice, err
 }
 
-// Explain is the plan as text, for a graph and so many seeds.
+// Explain returns the plan as text, for a graph and a number of seeds.
 func (p *Plan) Explain(g explain.Graph, seeds int64) string {
 	where := "the executor of programs on the CPU"
 	if g.Device {

@@ -48,7 +48,7 @@ func TestDocumentErrors(t *testing.T) {
 		{make([]string, 1<<12+2), nil, request.ErrValue, "code: expected at most 4097 texts, got 4098"},
 		{[]string{"%0 = seeds\n%1 = slice %0", "return blocks %1"}, nil, request.ErrValue, "code[0]: expected a line, got several"},
 		{[]string{"%0 = seeds", "%1 = slide %0", "return blocks %1"}, nil, request.ErrValue, `%1: expected an operator, got "slide"`},
-		{[]string{"%0 = seeds", "return blocks %0"}, nil, request.ErrValue, "return: %0: expected a matrix of chosen edges, got a list of vertices"},
+		{[]string{"%0 = seeds", "return blocks %0"}, nil, request.ErrValue, "return: %0: expected a matrix of chosen edges, got a list of nodes"},
 		{hop, map[string]any{"weight": 3}, request.ErrType, "weight: expected the name of an edge array, got int 3"},
 		{hop, map[string]any{"passes": []string{"dce", "cle"}}, request.ErrValue, "passes[1]: expected one of ('fold', 'cse', 'dce', 'preprocess', 'extract_select', 'edge_map', 'edge_map_reduce', 'vector_map', 'layout', 'recognise'), got str 'cle'"},
 		{hop, map[string]any{"layouts": []string{"csc"}}, request.ErrValue, "layouts[0]: expected one of ('all_rows', 'out_edges', 'vertices'), got str 'csc'"},

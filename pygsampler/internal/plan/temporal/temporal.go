@@ -16,21 +16,21 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Plan is a plan of neighbours by time. Each seed has a tree of its own.
+// Plan is a plan of neighbors by time. Each seed has its own tree.
 type Plan struct {
 	request.Hops
 	Rule        times.Rule
 	edgeWeights bool
 }
 
-// Parse makes the plan of a document.
+// Parse returns the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	p := &Plan{}
 	p.Fanouts = d.Fanouts(rng.MaxHops)
 	p.Replace = d.Bool("replace", false)
 	p.OnlyNew = d.OneOf("frontier", "all", "new") == "new"
 	p.Disjoint = true
-	d.Name("time", "an edge or vertex array")
+	d.Name("time", "an edge or node array")
 	prob := d.Name("prob", "an edge array") != ""
 	if d.Name("mask", "an edge array") != "" && prob {
 		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
@@ -42,14 +42,15 @@ func Parse(d *plan.Document) plan.Plan {
 
 var errNoTimes = fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)
 
-// Check takes any graph.
+// Check accepts any graph.
 func (p *Plan) Check(plan.Arrays) error { return nil }
 
-// CUDA is the plan of a call without times, which refuses homogeneous graphs. Calls have plans of their
-// own: Device makes them.
+// CUDA returns the plan of a call without times, which rejects homogeneous graphs. Device returns
+// the plans of calls.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
 
-// Device is as plan.PerCall says, for seeds with times. The graph is sampled as one of one node type and one edge type.
+// Device implements plan.PerCall for seeds with times. The graph is sampled as a graph of one node
+// type and one edge type.
 func (p *Plan) Device(g *csc.Graph, _, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
 	made, err := p.Static(g, t, keys)
 	if err == nil {
@@ -58,7 +59,7 @@ func (p *Plan) Device(g *csc.Graph, _, excluded []int64, t *plan.Times, keys []g
 	return made, err
 }
 
-// Static is Device for batches whose numbers of seeds change in device memory.
+// Static returns the plan, like Device, of batches whose numbers of seeds change in device memory.
 func (p *Plan) Static(_ *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error) {
 	if t == nil {
 		return nil, errNoTimes
@@ -69,7 +70,7 @@ func (p *Plan) Static(_ *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.He
 	}, nil
 }
 
-// Request is what the CPU's engine is asked for.
+// Request returns the request to the CPU engine.
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	r := &cpu.Request{
 		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Relation: w.Graph.Relation(0), Parts: w.Parts, Exclude: w.Excluded(0), Most: w.Most, EdgeWeights: p.edgeWeights,
@@ -80,7 +81,7 @@ func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	return r
 }
 
-// Expected is what the seeds give if they have the mean degree.
+// Expected estimates the number of edges from the mean degree.
 func (p *Plan) Expected(w *plan.Work) int64 { return p.Request(w).Expected() }
 
 // CPU samples tile by tile.

@@ -14,14 +14,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// Plan is walks.
+// Plan is a plan of random walks.
 type Plan struct {
 	walk.Rule
 	prob   string
 	device cuda.Walks
 }
 
-// Parse makes the plan of a document.
+// Parse returns the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	p := new(Plan)
 	r := &p.Rule
@@ -66,7 +66,7 @@ func Parse(d *plan.Document) plan.Plan {
 	return p
 }
 
-// Check refuses graphs without what the walks are drawn by.
+// Check returns an error for graphs without the data that the walks are drawn by.
 func (p *Plan) Check(g plan.Arrays) error {
 	switch {
 	case p.prob != "" && !g.Weights && g.Edges > 0:
@@ -82,12 +82,12 @@ func (p *Plan) Check(g plan.Arrays) error {
 	return nil
 }
 
-// Expected is the steps of all walks.
+// Expected returns the number of steps of all walks.
 func (p *Plan) Expected(w *plan.Work) int64 {
 	return p.Walks(w.Batch.Seeds.Len()) * max(p.Length, 1)
 }
 
-// CPU walks.
+// CPU samples the walks.
 func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	if w.Excluded(0) != nil {
 		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
@@ -100,5 +100,5 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return walk.Sample(&r, w.Crew, w.Stop)
 }
 
-// CUDA is how a device walks.
+// CUDA returns the plan on a device.
 func (p *Plan) CUDA() cuda.Plan { return &p.device }

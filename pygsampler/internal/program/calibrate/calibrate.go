@@ -1,5 +1,5 @@
-// Package calibrate measures what the CPU executor's work takes on this machine: it makes batches of small
-// programs, whose nodes it times one by one.
+// Package calibrate measures the cost of the CPU executor's operations on this machine: it samples
+// batches of small programs and times their nodes one by one.
 package calibrate
 
 import (
@@ -26,14 +26,16 @@ const (
 	seeds    = 1 << 14
 	few      = 1 << 10 // of which out-edges are found
 	drawn    = 8
-	large    = 1 << 21 // vertices whose arrays no second-level cache holds
+	large    = 1 << 21 // nodes whose arrays no second-level cache holds
 	repeats  = 9       // of which the fastest counts: what else the machine does only adds
 )
 
-// chain is how many operations are timed together, since one is little beside reading its input.
+// chain is the number of operations that are timed together, since one operation takes little
+// compared to reading its input.
 const chain = 16
 
-// Measure is the costs of this machine, in about a second of one core; out-edges are found by all cores.
+// Measure returns the costs of this machine, in about a second of one core; out-edges are found by
+// all cores.
 func Measure() (c costs.Costs, err error) {
 	g := graph()
 	on := func(g *csc.Relation, w way, lines ...string) []float64 {
@@ -85,7 +87,7 @@ func Measure() (c costs.Costs, err error) {
 	if err != nil {
 		return c, err
 	}
-	// The sum is the last node but the result; maps are made where it takes them.
+	// The sum is the last node before the result; it evaluates maps on the fly.
 	sum := func(times []float64) float64 { return times[len(times)-2] * 1e3 }
 	least := func(ns float64) float64 { return math.Max(ns, 0.01) }
 	c.Column = least(column[3] * 1e3 / edges)
@@ -181,7 +183,7 @@ func timesOf(m memory.Memory, p *program.Program) []float64 {
 	return times
 }
 
-// empty is a graph of one edge and many vertices.
+// empty is a graph of one edge and many nodes.
 func empty() *csc.Relation {
 	indptr := make([]int64, large+1)
 	for v := range indptr[1:] {
@@ -193,7 +195,7 @@ func empty() *csc.Relation {
 	}
 }
 
-// graph is one of vertices that all have the same degree, and neighbours anywhere.
+// graph is one of nodes that all have the same degree, and neighbors anywhere.
 func graph() *csc.Relation {
 	indptr, indices := make([]int64, vertices+1), make([]int32, vertices*degree)
 	weights := make([]float64, len(indices))

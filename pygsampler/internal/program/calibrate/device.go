@@ -14,16 +14,17 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Size is that of the graph that a GPU is measured by: vertices, all of the same degree, and some of them whose out-edges
-// are taken. A graph of a 256th of the vertices tells what does not grow with the edges.
+// Size is the size of the graph that a GPU is measured by: nodes, all of the same degree, and the
+// number of nodes whose out-edges are selected. A graph of a 256th of the nodes shows the costs
+// that do not grow with the edges.
 type Size struct{ Vertices, Degree, Rows int }
 
-// Large is more than the caches of a GPU: 2^25 edges.
+// Large exceeds the caches of a GPU: 2^25 edges.
 var Large = Size{1 << 20, 32, 1 << 15}
 
 const smaller = 256
 
-// MeasureDevice is the costs of a GPU, in a second or two beside the compiler's.
+// MeasureDevice returns the costs of a GPU, in a second or two plus the time of the compiler.
 func MeasureDevice(e *cuda.Engine, size Size) (d costs.Device, err error) {
 	stream, err := e.Context().NewStream()
 	if err != nil {
@@ -71,7 +72,7 @@ func MeasureDevice(e *cuda.Engine, size Size) (d costs.Device, err error) {
 func (size Size) costs(times [2][2][2]float64, turn float64) costs.Device {
 	small, large, edges := times[0], times[1], float64(size.Vertices*size.Degree)
 	more := edges * (1 - 1.0/smaller)
-	// What takes no time that can be told from none is not free.
+	// A time that is too short to measure is not zero.
 	least := func(ns, least float64) float64 { return math.Max(ns, least) }
 	d := costs.Device{
 		In:   least((large[0][0]-small[0][0])/more, 1e-5),
@@ -141,7 +142,7 @@ func (o *onDevice) best(g *cuda.Graph, layout program.Layout, rows int) (best fl
 	return best, nil
 }
 
-// plain is a graph of vertices that all have the same degree, and neighbours anywhere.
+// plain is a graph of nodes that all have the same degree, and neighbors anywhere.
 func plain(vertices, degree int) *csc.Relation {
 	indptr, indices := make([]int64, vertices+1), make([]int32, vertices*degree)
 	x := uint64(1)

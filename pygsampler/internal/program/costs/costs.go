@@ -1,5 +1,6 @@
-// Package costs is what the CPU executor's work on a program takes: of the machine that it was measured on
-// (package calibrate), or of another. Passes choose by it what is stored, and explain tells times by it.
+// Package costs holds the costs of the CPU executor's operations: measured on this machine (package
+// calibrate), or on another one. Optimization passes decide with them which values are stored, and
+// explain estimates times.
 package costs
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 )
 
-// Costs are nanoseconds of one core. A value is one that is made of a tile's edges.
+// Costs are nanoseconds of one core. A value is computed for the edges of a tile.
 type Costs struct {
 	Map    float64 `json:"map"`    // of an operation on a value
 	Exp    float64 `json:"exp"`    // of exp, log, or a power that is neither whole nor 1/2
@@ -34,9 +35,9 @@ type Costs struct {
 	Turn   float64 `json:"turn"`   // of an edge, to find all out-edges of a graph
 }
 
-// Elsewhere is the costs of another machine, a core of an AMD EPYC that others used too. What it takes there to store a
-// value was less than an operation, since it stays in a cache; here it is four, so that plans of machines that nobody
-// has measured are as they were.
+// Elsewhere holds the costs of another machine, a core of an AMD EPYC that others used too. To
+// store a value took less than an operation there, since it stays in a cache; here it counts as
+// four operations, so that the plans of machines without a measurement do not change.
 var Elsewhere = Costs{Map: 0.6, Exp: 7, Store: 2.4, Column: 1.5, Row: 6, Draw: 2.8, Race: 47, Write: 10,
 	Random: 6.5, Gather: 2, Wide: 4.5, Vertex: 4, Look: 1.1, Out: 22, Turn: 10}
 
@@ -55,10 +56,11 @@ var known = of[Costs]{name: "costs.json", numbers: func(c Costs) []float64 {
 	}
 }}
 
-// Known are those that were measured on this machine; else, and here is false, those of another.
+// Known returns the costs measured on this machine; if there are none, here is false and the costs
+// are Elsewhere.
 func Known() (c Costs, here bool) { return known.orElse(Elsewhere) }
 
-// Keep writes the costs where Known finds them, and says where that is.
+// Keep writes the costs to the file that Known reads, and returns its path.
 func (c Costs) Keep() (path string, err error) { return known.keep(c) }
 
 func (k *of[C]) orElse(elsewhere C) (c C, here bool) {
@@ -138,7 +140,7 @@ func (k *of[C]) keep(c C) (path string, err error) {
 	return path, nil
 }
 
-// Operations is how many operations a value takes as long as to be stored.
+// Operations returns the number of operations that take as long as to store a value.
 func (c Costs) Operations() int {
 	return int(min(max(math.Round(c.Store/c.Map), 1), 16))
 }

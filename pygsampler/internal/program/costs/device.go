@@ -1,6 +1,7 @@
 package costs
 
-// Device is what a GPU takes to find A[R, S] by either way, in nanoseconds of all of it.
+// Device holds the costs of a GPU for finding A[R, S] in both ways, in nanoseconds of the whole
+// GPU.
 type Device struct {
 	In   float64 `json:"in"`   // of an in-edge of S that is looked at
 	Bit  float64 `json:"bit"`  // of the bit of one, where out-edges of R are taken
@@ -9,13 +10,14 @@ type Device struct {
 	Turn float64 `json:"turn"` // of an edge, to find all out-edges of a graph
 }
 
-// DeviceElsewhere is for machines whose GPU nobody has measured: what an H200 takes.
+// DeviceElsewhere holds the costs of an H200, for machines whose GPU has not been measured.
 var DeviceElsewhere = Device{In: 0.017, Bit: 0.0007, Out: 0.11, More: 600, Turn: 0.085}
 
 var knownDevice = of[Device]{name: "costs-gpu.json", numbers: func(d Device) []float64 { return []float64{d.In, d.Bit, d.Out, d.More, d.Turn} }}
 
-// KnownDevice are those that were measured of this machine's GPU; else, and here is false, those of another.
+// KnownDevice returns the costs measured on this machine's GPU; if there are none, here is false
+// and the costs are DeviceElsewhere.
 func KnownDevice() (d Device, here bool) { return knownDevice.orElse(DeviceElsewhere) }
 
-// Keep writes the costs where KnownDevice finds them, and says where that is.
+// Keep writes the costs to the file that KnownDevice reads, and returns its path.
 func (d Device) Keep() (path string, err error) { return knownDevice.keep(d) }

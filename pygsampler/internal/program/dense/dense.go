@@ -1,5 +1,6 @@
-// Package dense multiplies dense rows of float32 on the CPU. Products of two are exact as doubles, and are
-// added as doubles in the order that docs/algorithms/operators.md gives. The loops are C, whose compiler uses wide registers.
+// Package dense multiplies dense rows of float32 on the CPU. Products of two numbers are exact as
+// doubles, and are added as doubles in the order that docs/algorithms/operators.md defines. The
+// loops are C, whose compiler uses wide registers.
 package dense
 
 /*
@@ -132,7 +133,7 @@ import "C"
 
 import "unsafe"
 
-// Project writes n rows of x, of d numbers each, times w, d by h.
+// Project writes the product of n rows of x, of d numbers each, and w, d by h.
 func Project(out, x, w []float32, n, d, h int64) {
 	if n*h == 0 {
 		return
@@ -140,7 +141,7 @@ func Project(out, x, w []float32, n, d, h int64) {
 	C.pgs_project(floats(x[:n*d]), C.int64_t(n), C.int64_t(d), floats(w[:d*h]), C.int64_t(h), floats(out[:n*h]))
 }
 
-// Dot writes the products of rows at[i] of p and to[i] of q, of h numbers each.
+// Dot writes the dot products of rows at[i] of p and to[i] of q, of h numbers each.
 func Dot(out []float64, p []float32, at []int64, q []float32, to []int64, h int64) {
 	n := len(out)
 	if n == 0 {
@@ -156,7 +157,7 @@ type Sums struct {
 	work     []float64 // the sums; those of a few rows; products that have not been added yet
 }
 
-// NewSums begins with 0.
+// NewSums returns sums that are 0.
 func NewSums(h int64) *Sums {
 	return &Sums{h: h, work: make([]float64, h*(2+C.LOT))}
 }
@@ -169,7 +170,7 @@ func (s *Sums) Add(values []float64, x []float32, at []int64) {
 	}
 }
 
-// End writes the sums, and begins anew.
+// End writes the sums and resets them.
 func (s *Sums) End(out []float32) {
 	if s.h > 0 {
 		C.pgs_end(floats(out[:s.h]), doubles(s.work), C.int64_t(s.count), C.int64_t(s.h))

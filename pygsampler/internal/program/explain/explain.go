@@ -1,5 +1,5 @@
-// Package explain says in words what a program does, pass by pass, and what it will cost
-// on a graph.
+// Package explain describes a program, optimization pass by pass, and estimates its cost on a
+// graph.
 package explain
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/passes"
 )
 
-// Text is the program as it was traced, after each pass that changed it, and as it runs: its
-// nodes with about how many elements and bytes a batch of so many seeds has there.
+// Text describes the program as it was traced, after each optimization pass that changed it, and as
+// it runs: its nodes with estimates of their elements and bytes in a batch of seeds seeds.
 func Text(traced *program.Program, steps []passes.Step, runs *program.Program, where string, g Graph, seeds int64) string {
 	var b strings.Builder
 	b.WriteString("as traced\n")
@@ -29,7 +29,7 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 	if !here {
 		b.WriteString("times by the costs of another machine: 'pygsampler calibrate' measures those of this one\n")
 	}
-	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d vertices and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
+	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d nodes and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
 	writeCosts(&b, runs, g, seeds, costs)
 	writeLayouts(&b, runs, g, seeds, costs)
 	return b.String()
@@ -50,7 +50,7 @@ func writeMarked(b *strings.Builder, p *program.Program) {
 	}
 }
 
-// writeSum writes what a batch costs by a plan, so that what a pass saves is seen.
+// writeSum writes the cost of a batch under a plan, so that the saving of a step is visible.
 func writeSum(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
 	batch, graph := memory(p, sizes(p, g, seeds))
 	fmt.Fprintf(b, "  # about %s elements and %s bytes a batch", short(Work(p, g, seeds)), short(batch))
@@ -60,7 +60,8 @@ func writeSum(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
 	b.WriteString("\n")
 }
 
-// memory is how many bytes a batch stores, and how many are kept with the graph.
+// memory returns the number of bytes that a batch stores, and of bytes that are cached with the
+// graph.
 func memory(p *program.Program, found []size) (batch, graph float64) {
 	fixed := p.Fixed()
 	for i := range p.Nodes {

@@ -110,7 +110,7 @@ func writeChoices(b *strings.Builder, p *program.Program, all []choice, turn, by
 // outBytes are those of an out-edge: on the CPU if ids have 32 bits.
 const outBytes = 8
 
-// given says why a layout is taken where that is not for what it costs.
+// given returns the reason for a layout that was not chosen by cost.
 func given(l program.Layout) string {
 	switch l {
 	case program.Usual:

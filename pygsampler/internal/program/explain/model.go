@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// Graph is what the model knows of a graph: its size, and of arrays how many numbers each vertex has.
+// Graph is the model's view of a graph: its size, and the numbers per node of its arrays.
 type Graph struct {
 	Nodes, Edges int64
 	Widths       map[string]int64
@@ -17,7 +17,7 @@ type Graph struct {
 // a matrix the edges, its columns and its distinct rows; of dense rows their number and their length.
 type size struct{ elements, columns, rows, width float64 }
 
-// Sizes of things in the engine's memory: a vertex and a value, and what an edge that was
+// Sizes of things in the engine's memory: a node and a value, and what an edge that was
 // chosen is known by: its place, column and row.
 const (
 	idBytes     = 8
@@ -26,8 +26,8 @@ const (
 	chosenBytes = 16
 )
 
-// sizes are those of all nodes for a batch of so many seeds, if every vertex has the mean
-// degree, vertices are as good as drawn at random, and masks leave half.
+// sizes are those of all nodes for a batch of so many seeds, if every node has the mean
+// degree, nodes are as good as drawn at random, and masks leave half.
 func sizes(p *program.Program, g Graph, seeds int64) []size {
 	nodes, edges := float64(g.Nodes), float64(g.Edges)
 	degree := edges / max(nodes, 1)
@@ -175,7 +175,7 @@ func bytes(n *program.Node, s size) float64 {
 	return valueBytes * s.elements
 }
 
-// Work is about how many elements a batch touches that are not kept with the graph.
+// Work estimates the number of elements that a batch reads and that are not cached with the graph.
 func Work(p *program.Program, g Graph, seeds int64) float64 {
 	total, fixed := 0.0, p.Fixed()
 	for i, s := range sizes(p, g, seeds) {

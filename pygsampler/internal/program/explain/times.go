@@ -6,8 +6,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
-// times are about the microseconds of each node, and of writing the batch, on one core. What is made where it is taken
-// has its own time, and a matrix's rows are found by the first that asks for them.
+// times estimates the microseconds of each node, and of writing the batch, on one core. A value
+// that is computed on the fly has its own time, and the rows of a matrix count for the first node
+// that needs them.
 func times(p *program.Program, found []size, g Graph, c costs.Costs) (us []float64, writing float64) {
 	us = make([]float64, len(p.Nodes))
 	chosen := map[int]choice{}
@@ -28,7 +29,7 @@ func times(p *program.Program, found []size, g Graph, c costs.Costs) (us []float
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		if fixed[i] {
-			continue // it is there, or made once
+			continue // it exists, or is computed once
 		}
 		var in size
 		edges := -1
@@ -54,7 +55,7 @@ func times(p *program.Program, found []size, g Graph, c costs.Costs) (us []float
 	return us, writing
 }
 
-// nanoseconds is what a node takes beside the rows of its input.
+// nanoseconds returns the time of a node without the rows of its input.
 func nanoseconds(n *program.Node, in, out size, c costs.Costs) float64 {
 	switch n.Op {
 	case program.Seeds, program.Column, program.Row, program.Const, program.Item, program.Features:

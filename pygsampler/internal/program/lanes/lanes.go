@@ -1,6 +1,7 @@
-// Package lanes is the loops of programs on the CPU whose elements do not wait for each other, or seldom, in C, several elements side
-// by side where the processor has vectors of 512 bits. They read and write arrays of the batch alone: a file behind the
-// graph's may have lost its end, which Go's loops survive.
+// Package lanes implements, in C, the loops of programs on the CPU whose elements are independent,
+// or mostly so: several elements at a time if the processor has vectors of 512 bits. They read and
+// write arrays of the batch only: a file behind the graph's arrays may be truncated, which only
+// Go's loops survive.
 package lanes
 
 // #cgo CFLAGS: -O3 -std=c11
@@ -43,9 +44,9 @@ var widest = 512
 
 func at[E, T any](a []T) *E { return (*E)(unsafe.Pointer(unsafe.SliceData(a))) }
 
-// Sift writes the places, from base on, of those ids whose bit is set among those of so many, and the ids themselves unless
-// kept is nil; it says how many they are, and false where an id has no bit. Places and kept have room for all. A loop in Go
-// takes 1.6 ns an id where one of 60 stays, this one 0.6.
+// Sift writes the positions, from base on, of the ids whose bit is set among size bits, and the ids
+// themselves unless kept is nil; it returns their number, and false if an id has no bit. places and
+// kept have room for all. A loop in Go takes 1.6 ns per id if one of 60 is selected, this one 0.6.
 func Sift[I int32 | int64](ids []I, members []uint64, size, base int64, places []int64, kept []I) (n int64, ok bool) {
 	if len(ids) == 0 {
 		return 0, true
@@ -58,8 +59,9 @@ func Sift[I int32 | int64](ids []I, members []uint64, size, base int64, places [
 	return n, n >= 0
 }
 
-// Race writes the first draws of states, and their places from base on, but for those that are surely later than a bound for
-// their weights: -log(u) is at least 1 - u. It says how many they are; draws and places have room for all.
+// Race writes the first draws of states, and their positions from base on, except those that are
+// certainly later than a bound for their weights: -log(u) is at least 1 - u. It returns their
+// number; draws and places have room for all.
 func Race(states []uint64, weights []float64, bound float64, base int64, draws []uint64, places []int64) int64 {
 	if len(states) == 0 {
 		return 0
@@ -71,8 +73,8 @@ func Race(states []uint64, weights []float64, bound float64, base int64, draws [
 		at[C.uint64_t](draws), at[C.int64_t](places), C.int(widest)))
 }
 
-// Claim is cpu.Claim of a map of so many words: it numbers ids, of which n have numbers, in their place, and appends new ones
-// to nodes. False: an id has no word. Nodes has room for one more than all.
+// Claim is cpu.Claim for a map of words: it replaces ids by their numbers, of which n exist, and
+// appends new ids to nodes. ok is false if an id has no word. nodes has room for one more than all.
 func Claim[I int32 | int64](ids []I, words []uint32, tag, limit uint32, nodes []I, n int64) (int64, bool) {
 	if len(ids) == 0 {
 		return n, true
@@ -85,9 +87,10 @@ func Claim[I int32 | int64](ids []I, words []uint32, tag, limit uint32, nodes []
 	return n, n >= 0
 }
 
-// RowSums adds values up by their rows, as the two integers that Sums has of each; powers has what the second integer is in
-// units of behind those of Sums. Rows come in the order of their numbers; most have one value, which is the sum as it is, and
-// of the others the integers are kept. Next is how many rows were met.
+// RowSums adds up values by their rows, as the two integers of Sums for each row; powers holds the
+// units of the second integer in addition to those of Sums. Rows are numbered in the order in which
+// they occur; most have one value, which is the sum itself, and only the integers of other rows are
+// stored. Next is the number of rows so far.
 type RowSums struct {
 	Powers       [4]float64
 	To           []float64 // of each row, with room for one more
@@ -95,8 +98,8 @@ type RowSums struct {
 	state        [2]int64
 }
 
-// Add adds the values of rows; false: there is no such row, or no room. With an array of integers for all rows a value took 3 to
-// 4 ns, which is 1 to 2 so.
+// Add adds the values of rows; it returns false if a row does not exist, or if there is no room.
+// With an array of integers for all rows a value took 3 to 4 ns, which is 1 to 2 in this way.
 func (s *RowSums) Add(values []float64, rows []int32, wide []int64) bool {
 	n, of, bits := len(values), unsafe.Pointer(unsafe.SliceData(rows)), 32
 	if wide != nil {
@@ -117,8 +120,8 @@ func (s *RowSums) End() {
 	C.pgs_settle_rows(at[C.int64_t](s.Parts), at[C.int64_t](s.Slots), C.int64_t(s.state[1]), (*C.double)(&s.Powers[0]), at[C.double](s.To))
 }
 
-// Keys writes the keys of draws for the weights at places: an exponential variate over a weight, whose scale does not
-// overflow.
+// Keys writes the keys of draws for the weights at places: an exponential variate over a weight, in
+// a scale that does not overflow.
 func Keys(draws []uint64, weights []float64, places []int64, keys []uint64) {
 	if len(places) != len(draws) || len(keys) < len(draws) {
 		panic("lanes: no room")
@@ -129,8 +132,8 @@ func Keys(draws []uint64, weights []float64, places []int64, keys []uint64) {
 	C.pgs_keys(at[C.uint64_t](draws), at[C.double](weights), at[C.int64_t](places), C.int64_t(len(draws)), at[C.uint64_t](keys), C.int(widest))
 }
 
-// Draw puts, in the place of each draw, which of the elements it falls on whose sums these are: the first above it, once it
-// is reduced to the last sum.
+// Draw replaces each draw by the index of the element whose cumulative sum it falls on: the first
+// sum above the draw, after the draw is reduced to the last sum.
 func Draw(sums, draws []uint64) {
 	total := sums[len(sums)-1]
 	for k, x := range draws {
@@ -141,20 +144,20 @@ func Draw(sums, draws []uint64) {
 	}
 }
 
-// Largest is the bits of the largest size of values.
+// Largest returns the bits of the largest absolute value.
 func Largest(values []float64) uint64 {
 	return uint64(C.pgs_largest(at[C.double](values), C.int64_t(len(values)), C.int(widest)))
 }
 
-// Sums adds up both integers of each value: the integer part of its product with the first power, and that of what is left
-// in units of the second, times the third.
+// Sums adds up both integers of each value: the integer part of its product with the first power,
+// and of the remainder in units of the second, times the third.
 func Sums(values []float64, powers [3]float64) (first, second int64) {
 	var sums [2]int64
 	C.pgs_sums(at[C.double](values), C.int64_t(len(values)), (*C.double)(&powers[0]), (*C.int64_t)(&sums[0]), C.int(widest))
 	return sums[0], sums[1]
 }
 
-// Values is what pairs of sums stand for, in units of two powers.
+// Values converts pairs of sums, in units of two powers, to values.
 func Values(parts []int64, powers [2]float64, to []float64) {
 	if len(parts) < 2*len(to) {
 		panic("lanes: no room")
@@ -162,7 +165,7 @@ func Values(parts []int64, powers [2]float64, to []float64) {
 	C.pgs_values(at[C.int64_t](parts), C.int64_t(len(to)), (*C.double)(&powers[0]), at[C.double](to), C.int(widest))
 }
 
-// Outside says that a value is not positive and finite.
+// Outside reports whether a value is not positive and finite.
 func Outside(values []float64) bool {
 	return C.pgs_outside(at[C.double](values), C.int64_t(len(values)), C.int(widest)) != 0
 }
@@ -182,7 +185,8 @@ const (
 	Sqrt Op = C.PGS_SQRT
 )
 
-// Map writes op of each two elements; to may be one of the others. 512 of them take 0.1 us, where Go's loop takes 0.25.
+// Map writes the op of each pair of elements; to may be one of the inputs. 512 of them take 0.1 us,
+// while Go's loop takes 0.25.
 func Map(op Op, to, x, y []float64) {
 	if len(x) < len(to) || len(y) < len(to) {
 		panic("lanes: no room")

@@ -1,10 +1,11 @@
-// Package layout says which nodes of a program have their data in one of two ways, and what either takes: the choice of
-// layouts of gSampler (Gong et al., SOSP 2023), section 4.3, as far as it is one here.
+// Package layout says which nodes of a program have a choice between two layouts of their data, and
+// the cost of each: the layout selection of gSampler (Gong et al., SOSP 2023), section 4.3, as far
+// as it applies here.
 //
-//   - A vector of all vertices whose elements edges take is made edge by edge, or stored for all vertices.
-//   - The rows of A[:, S] are those that its edges have, numbered as they come, or all vertices, which need no numbers.
-//   - A[R, S] is found among the in-edges of its columns (CSC), or among the out-edges of its rows (CSR), of which a
-//     form is made once for a graph.
+// - Elements of a vector over all graph nodes are computed edge by edge, or stored for all graph
+// nodes. - The rows of A[:, S] are the rows of its edges, numbered by first occurrence, or all
+// graph nodes, which need no numbers. - A[R, S] is found among the in-edges of its columns (CSC),
+// or among the out-edges of its rows (CSR), which are computed once for a graph.
 package layout
 
 import (
@@ -12,22 +13,23 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
 )
 
-// Ways are what the two of a kind of choices are called, the usual one first. The zero value is of nodes without one.
+// Ways are the names of the two layouts of a kind of choice, the default first. The zero value
+// belongs to nodes without a choice.
 type Ways struct{ Usual, Other string }
 
 // The kinds of choices.
 var (
-	Elements = Ways{"each edge", "all vertices"}
-	Rows     = Ways{"rows of its edges", "all vertices as rows"}
+	Elements = Ways{"each edge", "all nodes"}
+	Rows     = Ways{"rows of its edges", "all nodes as rows"}
 	Between  = Ways{"in-edges of columns", "out-edges of rows"}
 )
 
-// Forced are names of the other ways, by which experiments ask for them.
+// Forced holds the names of the other layouts, by which experiments select them.
 var Forced = map[string]Ways{"vertices": Elements, "all_rows": Rows, "out_edges": Between}
 
-// Of are the choices of all nodes. A vector of all vertices is one where edges take elements that are made of others;
-// arrays and degrees are read where they are. A slice is one where its rows are reduced or chosen, and nobody sees their
-// order, or how many there are.
+// Of returns the choices of all nodes. A vector over all graph nodes has one if edges read its
+// elements and these are computed from others; arrays and degrees are read in place. A slice has
+// one if its rows are reduced or chosen, and neither their order nor their number is visible.
 func Of(p *program.Program) []Ways {
 	ways := make([]Ways, len(p.Nodes))
 	unseen(p, ways)
@@ -48,8 +50,9 @@ func Of(p *program.Program) []Ways {
 	return ways
 }
 
-// OnDevice are the choices that kernels for a GPU have too: A[R, S], but where R is S, since they have about as many
-// out-edges as in-edges then, and one that is found by its row costs as much as several that are looked at.
+// OnDevice returns the choices that GPU kernels have, too: A[R, S], unless R is S, since they then
+// have about as many out-edges as in-edges, and finding an edge by its row costs as much as reading
+// several.
 func OnDevice(p *program.Program) []Ways {
 	ways := Of(p)
 	for i := range p.Nodes {
@@ -60,7 +63,7 @@ func OnDevice(p *program.Program) []Ways {
 	return ways
 }
 
-// unseen finds the slices whose rows may be all vertices.
+// unseen finds the slices whose rows may be all nodes.
 func unseen(p *program.Program, ways []Ways) {
 	seen := make([]bool, len(p.Nodes))
 	for _, node := range p.Returned() {
@@ -95,7 +98,7 @@ func unseen(p *program.Program, ways []Ways) {
 	}
 }
 
-// asRows says that a draw of rows is the same of all vertices: each draws by itself, by a reduction of its edges, which
+// asRows says that a draw of rows is the same of all nodes: each draws by itself, by a reduction of its edges, which
 // is 0 where there are none.
 func asRows(p *program.Program, draw *program.Node) bool {
 	if draw.Replace && draw.K >= 0 {
@@ -119,16 +122,17 @@ func unordered(p *program.Program, n *program.Node, vector int) bool {
 
 func reduces(n *program.Node) bool { return n.Op >= program.Sum && n.Op <= program.Count }
 
-// computed says that elements of a vector of all vertices are made of others, or of nothing.
+// computed reports whether the elements of a vector over all graph nodes are computed.
 func computed(n *program.Node) bool {
 	all := n.Type.Kind == program.Vector && n.Type.Along.Space == program.All
 	return all && (n.Op == program.Random || n.Maps() && len(n.In) > 0)
 }
 
-// Work is nanoseconds of an element of a vector of all vertices: made for an edge, or in its turn.
+// Work is the cost in nanoseconds of an element of a vector over all graph nodes: computed for an
+// edge, or in sequence.
 type Work struct{ Edge, Vertex float64 }
 
-// Works are those of all nodes.
+// Works returns the costs of all nodes.
 func Works(p *program.Program, c costs.Costs) []Work {
 	works := make([]Work, len(p.Nodes))
 	for i := range p.Nodes {
@@ -154,23 +158,25 @@ func Works(p *program.Program, c costs.Costs) []Work {
 	return works
 }
 
-// Elements are nanoseconds of a vector's elements for so many edges, by both ways.
+// Elements returns the nanoseconds of a vector's elements for a number of edges, in both layouts.
 func (w Work) Elements(c costs.Costs, edges, vertices float64) (usual, other float64) {
 	return w.Edge * edges, w.Vertex*vertices + c.Gather*edges
 }
 
-// AsRows is nanoseconds of finding the rows of so many edges, and of a sum along them, by both ways.
+// AsRows returns the nanoseconds of finding the rows of a number of edges, and of a sum along them,
+// in both layouts.
 func AsRows(c costs.Costs, edges, vertices float64) (usual, other float64) {
 	return c.Row * edges, c.Wide*edges + c.Vertex*vertices
 }
 
-// Cross is nanoseconds of A[R, S] by both ways: with so many in-edges of columns, and out-edges of rows.
+// Cross returns the nanoseconds of A[R, S] in both layouts: for in in-edges of its columns, and out
+// out-edges of its rows.
 func Cross(c costs.Costs, in, out float64) (usual, other float64) { return c.Look * in, c.Out * out }
 
-// Turn is nanoseconds of finding the out-edges of all vertices of a graph, once.
+// Turn returns the nanoseconds of finding the out-edges of all nodes of a graph, once.
 func Turn(c costs.Costs, edges float64) float64 { return c.Turn * edges }
 
-// CrossOnDevice is Cross of a GPU.
+// CrossOnDevice is Cross for a GPU.
 func CrossOnDevice(d costs.Device, in, out float64) (usual, other float64) {
 	return d.In * in, d.Bit*in + d.Out*out + d.More
 }

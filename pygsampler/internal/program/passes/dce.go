@@ -2,9 +2,9 @@ package passes
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
-// dce takes out what nothing that is returned is made of, draws too. Legal, since sites are
-// part of the nodes: others draw the numbers that they drew before. What would have been an
-// error of a batch in a node that is gone is none.
+// dce removes nodes that no returned value depends on, including draws. This is legal, since sites
+// are part of the nodes: other nodes draw the same numbers as before. An error of a batch in a
+// removed node no longer occurs.
 func dce(p *program.Program) (*program.Program, error) {
 	live := make([]bool, len(p.Nodes))
 	for _, node := range p.Returned() {

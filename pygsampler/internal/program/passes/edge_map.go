@@ -2,9 +2,9 @@ package passes
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
-// edgeMap makes values of edges where they are taken, if they are taken once: nothing is
-// made twice and nothing is stored. Legal, since each value is a function of values of the
-// same edge, of its row and of its column; what is returned is stored anyway.
+// edgeMap computes values of edges on the fly in their reader, if they have only one: nothing is
+// computed twice and nothing is stored. This is legal, since each value is a function of values of
+// the same edge, of its row and of its column; returned values are stored anyway.
 func edgeMap(p *program.Program) (*program.Program, error) {
 	takers := takersOf(p)
 	return p.Marked(func(i int, n *program.Node) {

@@ -11,7 +11,7 @@ import (
 func edgeMapReduce(p *program.Program) (*program.Program, error) {
 	takers, fixed := takersOf(p), p.Fixed()
 	known, _ := costs.Known()
-	// Up to how many operations a value is sooner made again than written and read.
+	// The maximal number of operations for which a value is recomputed instead of written and read.
 	cheapest := known.Operations()
 	cost := make([]int, len(p.Nodes))
 	return p.Marked(func(i int, n *program.Node) {

@@ -5,10 +5,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
-// layouts marks nodes that have their data in one of two ways, of which a batch takes the one that costs less by its own
-// sizes: vectors of all vertices whose elements edges take, made for each edge or stored for all vertices, and A[R, S],
-// found by its columns or by its rows. Legal, since an element is a function of its vertex alone, and edges that are
-// found by rows are put in the order of columns and places.
+// layouts marks nodes with a choice between two layouts, of which a batch uses the cheaper one for
+// its own sizes: vectors over all graph nodes whose elements edges read, computed for each edge or
+// stored for all graph nodes, and A[R, S], found by its columns or by its rows. This is legal,
+// since an element is a function of its graph node only, and edges that are found by rows are put
+// in the order of columns and positions.
 func layouts(p *program.Program) (*program.Program, error) {
 	ways := layout.Of(p)
 	return p.Marked(func(i int, n *program.Node) {
@@ -18,7 +19,8 @@ func layouts(p *program.Program) (*program.Program, error) {
 	}), nil
 }
 
-// Forced is the program whose choices of some kinds, by their names in package layout, are the other way.
+// Forced returns the program with the other layout for some kinds of choices, by their names in
+// package layout.
 func Forced(p *program.Program, names []string) *program.Program {
 	ways, forced := layout.Of(p), map[layout.Ways]bool{}
 	for _, name := range names {

@@ -1,6 +1,6 @@
-// Package passes rewrites programs so that they run faster. No pass changes a byte of a
-// batch; each can be left out, for experiments. gSampler (Gong et al., SOSP 2023), section 4,
-// has extract-select, edge-map, edge-map-reduce and pre-processing.
+// Package passes optimizes programs. No pass changes a byte of a batch; each can be skipped, for
+// experiments. gSampler (Gong et al., SOSP 2023), section 4, has extract-select, edge-map,
+// edge-map-reduce and pre-processing.
 package passes
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
-// Pass is a rewriting. It is what its file says, and legal where that says so.
+// Pass is a rewriting of programs. Its file says what it does, and the reason why it is legal.
 type Pass struct {
 	Name  string
 	Rule  string   // what it does, in a line
@@ -20,48 +20,48 @@ type Pass struct {
 	run   func(*program.Program) (*program.Program, error)
 }
 
-// Table are the passes in the order in which they run.
+// Table lists the passes in the order in which they run.
 var Table = []Pass{
-	{Name: "fold", Rule: "arithmetic of constants is done now", run: fold},
+	{Name: "fold", Rule: "constant arithmetic is evaluated", run: fold},
 	{
-		Name: "cse", Rule: "equal nodes that draw nothing are one", run: cse,
-		After: []string{"fold"}, Why: "constants are equal once they are folded",
+		Name: "cse", Rule: "equal nodes without draws are merged", run: cse,
+		After: []string{"fold"}, Why: "constants are equal only once they are folded",
 	},
 	{
-		Name: "dce", Rule: "nodes that nobody takes are gone", run: dce,
-		After: []string{"fold", "cse"}, Why: "both leave nodes behind that nobody takes",
+		Name: "dce", Rule: "unused nodes are removed", run: dce,
+		After: []string{"fold", "cse"}, Why: "both leave unused nodes behind",
 	},
 	{
-		Name: "preprocess", Rule: "what depends on the graph alone is made once for a graph", run: preprocess,
-		After: []string{"dce"}, Why: "what nobody takes would be kept with the graph",
+		Name: "preprocess", Rule: "values that depend on the graph only are computed once for a graph", run: preprocess,
+		After: []string{"dce"}, Why: "unused values would be cached with the graph",
 	},
 	{
 		Name: "extract_select", Rule: "edges of a slice that are drawn at once are not stored", run: extractSelect,
-		After: []string{"cse", "dce"}, Why: "the draw has to be the one that takes the slice",
+		After: []string{"cse", "dce"}, Why: "the draw must be the only reader of the slice",
 	},
 	{
-		Name: "edge_map", Rule: "values of edges that one node takes are made there", run: edgeMap,
-		After: []string{"cse", "dce"}, Why: "who else takes a node is known then",
+		Name: "edge_map", Rule: "edge values with one reader are computed in it", run: edgeMap,
+		After: []string{"cse", "dce"}, Why: "the readers of a node are final then",
 	},
 	{
-		Name: "edge_map_reduce", Rule: "values of edges are made anew for a reduction where that is cheap", run: edgeMapReduce,
-		After: []string{"edge_map"}, Why: "what it has left is taken by several",
+		Name: "edge_map_reduce", Rule: "edge values are recomputed in a reduction if that is cheap", run: edgeMapReduce,
+		After: []string{"edge_map"}, Why: "the values that it leaves have several readers",
 	},
 	{
-		Name: "vector_map", Rule: "elements of vectors that one map takes are made there", run: vectorMap,
-		After: []string{"dce", "preprocess"}, Why: "who else takes a node, and what is kept, is known then",
+		Name: "vector_map", Rule: "vector elements with one reader are computed in it", run: vectorMap,
+		After: []string{"dce", "preprocess"}, Why: "the readers of a node, and the cached values, are final then",
 	},
 	{
-		Name: "layout", Rule: "how data is laid out follows from what that costs", run: layouts,
-		After: []string{"preprocess"}, Why: "what is kept with the graph is stored in any case",
+		Name: "layout", Rule: "the layout of data follows from its cost", run: layouts,
+		After: []string{"preprocess"}, Why: "cached values are stored in any case",
 	},
 }
 
-// Recognise is the name of the last step, which replaces the program by a family's plan
-// and so is none of the table.
+// Recognise is the name of the last step, which replaces the program by a family's plan and
+// therefore is not in the table.
 const Recognise = "recognise"
 
-// Names are those of all passes, in order.
+// Names returns the names of the passes, in order.
 func Names() []string {
 	var names []string
 	for _, p := range Table {
@@ -70,14 +70,14 @@ func Names() []string {
 	return append(names, Recognise)
 }
 
-// Step is a program after a pass that changed it.
+// Step is a program after an optimization pass that changed it.
 type Step struct {
 	Pass    Pass
 	Program *program.Program
 }
 
-// Run is the program after all passes but those that are off, and the steps on the way.
-// After each the program is checked, and its marks are.
+// Run returns the program after the passes that are not in off, and the intermediate steps. The
+// program and its marks are checked after each step.
 func Run(p *program.Program, off []string) (*program.Program, []Step, error) {
 	var steps []Step
 	for _, pass := range Table {
@@ -116,25 +116,26 @@ func checkMarks(p *program.Program) error {
 		n := &p.Nodes[i]
 		switch {
 		case n.Once && (!fixed[i] || !everywhere(n.Type)):
-			return fmt.Errorf("%%%d: expected a value of the graph alone to be made once", i)
+			return fmt.Errorf("%%%d: expected a cached value to depend on the graph only", i)
 		case n.Layout != program.Usual && ways[i] == (layout.Ways{}):
 			return fmt.Errorf("%%%d: expected layouts to be chosen where there are two, got %s", i, n.Op)
 		case n.Inline && n.Once:
-			return fmt.Errorf("%%%d: expected a value to be made once, or anew, got both", i)
+			return fmt.Errorf("%%%d: expected a value to be cached or inlined, got both", i)
 		case n.Inline && takers[i].returned:
 			return fmt.Errorf("%%%d: expected what is returned to be stored", i)
 		case n.Inline && elements(p, n):
 			if !taken(p, n, takers[i]) {
-				return fmt.Errorf("%%%d: expected one map to take elements that are made there", i)
+				return fmt.Errorf("%%%d: expected one map to read inlined elements", i)
 			}
 		case n.Inline && n.Op != program.Slice && !edgeValues(n):
-			return fmt.Errorf("%%%d: expected values of edges, or a slice, to be made where they are taken, got %s", i, n.Op)
+			return fmt.Errorf("%%%d: expected values of edges, or a slice, to be inlined, got %s", i, n.Op)
 		}
 	}
 	return nil
 }
 
-// everywhere says that a value can be kept with the graph: one, or a row of them, for each vertex, or one.
+// everywhere reports whether a value can be cached with the graph: a number, or a row of them, for
+// each graph node, or one number.
 func everywhere(t program.Type) bool {
 	return t.Kind == program.Scalar || (t.Kind == program.Vector || t.Kind == program.Dense) && t.Along.Space == program.All
 }

@@ -2,10 +2,10 @@ package passes
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
-// preprocess marks what is made once for a graph and kept with it: vectors and dense rows of all vertices (A @ X)
-// and scalars that are functions of the graph alone, and of those the last ones, which
-// something else takes: what they are made of is not needed then. Arrays and degrees are
-// there already. Legal as long as the graph's arrays are left alone.
+// preprocess marks values that are computed once for a graph and cached with it: vectors and dense
+// rows of all graph nodes (A @ X) and scalars that are functions of the graph only, and of those
+// the last ones, which another node reads: their inputs are then not needed. Arrays and degrees
+// exist already. This is legal as long as the graph's arrays do not change.
 func preprocess(p *program.Program) (*program.Program, error) {
 	fixed, takers := p.Fixed(), takersOf(p)
 	return p.Marked(func(i int, n *program.Node) {
@@ -17,7 +17,7 @@ func preprocess(p *program.Program) (*program.Program, error) {
 			return
 		}
 		for _, taker := range takers[i].nodes {
-			// A vertex's chances times an edge's value are nothing that a graph keeps.
+			// A node's chances times an edge's value are nothing that a graph keeps.
 			n.Once = n.Once || !fixed[taker] || !everywhere(p.Nodes[taker].Type)
 		}
 		n.Once = n.Once || takers[i].returned

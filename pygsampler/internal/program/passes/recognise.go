@@ -8,13 +8,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Neighbors is the neighbour sampling that a program is, or false: hop by hop a slice, a
-// uniform draw of its columns, and all vertices so far,
+// Neighbors returns the neighbor sampling that a program is equal to, or false: hop by hop a slice,
+// a uniform draw of its columns, and all nodes so far,
 //
 //	S0 = seeds; Bi = A[:, Si].individual_sample(Ki); Si+1 = Si | Bi.row()
 //
-// with site i for hop i. Legal, since a program's draws are then PGSampler's, by
-// docs/algorithms/operators.md. Blocks have no values then, as a program has none without weight.
+// with site i for hop i. This is legal, since a program's draws are then PGSampler's, by
+// docs/algorithms/operators.md. Blocks then have no values, like in a program without weights.
 func Neighbors(p *program.Program) (hops request.Hops, is bool) {
 	last := len(p.Matrices) - 1
 	if p.Result != program.Blocks || len(p.Extras) > 0 || p.Weight != "" || len(p.Matrices) > rng.MaxHops {
@@ -42,7 +42,7 @@ func Neighbors(p *program.Program) (hops request.Hops, is bool) {
 	return hops, true
 }
 
-// grown says that a list is the one before, its vertices distinct, and the rows of a block.
+// grown says that a list is the one before, its nodes distinct, and the rows of a block.
 func grown(p *program.Program, list, before, block int) bool {
 	n := &p.Nodes[list]
 	if n.Op != program.Union {
@@ -61,14 +61,16 @@ func grown(p *program.Program, list, before, block int) bool {
 	return rows.Op == program.Row && p.Nodes[rows.In[0]].Type.Edges == block
 }
 
-// Poisson is the hops that a program is whose edges stay by their chances, or nil: hop by hop a slice, those of its edges whose
-// source has a number that is at most the chance, and all vertices so far,
+// Poisson returns the hops of Poisson sampling that a program is equal to, or nil: hop by hop a
+// slice, those of its edges whose source has a number that is at most the chance, and all nodes so
+// far,
 //
 //	S0 = seeds; Ci = A[:, Si]; Fi = Ci where r <= p; Bi = Fi, or values v; Si+1 = Si | Bi.row()
 //
-// r being a number of all vertices, alike in all hops or not, p the chance of the column, min(Ki / |Ci|, 1), or that of LABOR-i,
-// min(c pi, 1), which chancesOf has, and v 1/p, or x |x| / sum(x) along columns with x = 1/p. Legal, since the kernel of such hops
-// does these steps; on the CPU the executor does.
+// with r a number of all graph nodes, the same in all hops or not, p the chance of the column,
+// min(Ki / |Ci|, 1), or the chance of LABOR-i, min(c pi, 1), which chancesOf recognizes, and v 1/p,
+// or x |x| / sum(x) along columns with x = 1/p. This is legal, since the kernel of such hops
+// executes these steps; on the CPU the executor does.
 func Poisson(p *program.Program) *program.Poisson {
 	last := len(p.Matrices) - 1
 	if p.Result != program.Blocks || len(p.Extras) > 0 || p.Weight != "" || len(p.Matrices) > rng.MaxHops {
@@ -210,14 +212,14 @@ func chancesOf(p *program.Program, node, slice int) (k int64, rounds int, is boo
 		}
 		return 0, -1
 	}
-	// What is the largest along rows; -1: none is.
+	// largest along rows; -1: there is none.
 	largest := func(node int) int {
 		if n := &p.Nodes[node]; n.Op == program.Largest && n.Axis == 1 {
 			return n.In[0]
 		}
 		return -1
 	}
-	// Whether a node is values of edges, times the factors of their columns.
+	// True for values of edges times the factors of their columns.
 	scaled := func(node, values int) (factors int, is bool) {
 		n := &p.Nodes[node]
 		if n.Op != program.Mul || n.Axis != 0 || n.In[0] != values {
@@ -268,7 +270,8 @@ func chancesOf(p *program.Program, node, slice int) (k int64, rounds int, is boo
 	}
 }
 
-// valuesOf is what the values of a block are: its filter's, which are ones, or made of what is one over chances.
+// valuesOf returns the kind of the values of a block: those of its filter, which are ones, or
+// values computed from one over chances.
 func valuesOf(p *program.Program, block, filter int, inverse func(node int) bool) (program.PoissonValues, bool) {
 	switch {
 	case inverse(block):

@@ -4,7 +4,7 @@ import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
 // vectorMap makes elements of vectors where they are taken, if one map takes them: another vector along the same list, or
 // values of edges that were drawn, of which there are fewer than elements as a rule. Legal, since each element is a
-// function of elements of the same vertex; what is returned is stored anyway.
+// function of elements of the same node; what is returned is stored anyway.
 func vectorMap(p *program.Program) (*program.Program, error) {
 	takers := takersOf(p)
 	return p.Marked(func(i int, n *program.Node) {
@@ -13,7 +13,7 @@ func vectorMap(p *program.Program) (*program.Program, error) {
 }
 
 // elements says that a node makes elements of a vector along a list, each of its own inputs' alone, at the same place of
-// the list, or of all vertices.
+// the list, or of all nodes.
 func elements(p *program.Program, n *program.Node) bool {
 	return n.Type.Kind == program.Vector && n.Type.Along.Space != program.All && (n.Maps() && !n.Draws() || n.Op == program.Gather && !p.Inherits(n))
 }

@@ -17,8 +17,9 @@ type arena struct {
 	used  int64           // how many of these are taken
 }
 
-// The first pages of an arena, the most that they become by doubling, and the most bytes that are kept from batch to batch.
-// Doubled without an end, pages behind one large array would be more than is kept, and each batch would map all of them anew.
+// The first pages of an arena, the bound of their growth by doubling, and the maximal number of
+// bytes that are reused from batch to batch. With unbounded doubling, the pages after one large
+// array would exceed that bound, and each batch would map all of them anew.
 const (
 	firstPages = 1 << 20
 	mostMore   = 1 << 27
@@ -64,8 +65,9 @@ func (a *arena) more(bytes int64) {
 // begin has arrays taken of pages from their beginning on.
 func (a *arena) begin(at int) { a.at, a.last, a.used = at, memory.All[byte](a.pages[at]), 0 }
 
-// reset forgets all arrays. Pages that a batch had to add stay beside those that were too few: the system clears what it
-// maps, so pages for all of them in their place would cost a larger batch's time again.
+// reset frees all arrays. Pages that a batch had to add stay next to those that were too few: the
+// system clears mapped pages, so that one mapping instead of all of them would cost a larger
+// batch's time again.
 func (a *arena) reset() {
 	if len(a.pages) > 1 && len(memory.All[byte](a.pages[0])) == firstPages { // too few for pages of the large kind
 		a.pages[0].Free()
@@ -90,18 +92,18 @@ func (a *arena) free() {
 	*a = arena{pages: a.pages[:0]}
 }
 
-// scratch is what a batch needs beside graph and output, kept between batches so that a steady
-// state allocates nothing that grows. One batch uses it at a time.
+// scratch is the working memory of a batch, apart from graph and output, reused between batches so
+// that a steady state allocates nothing that grows. One batch uses it at a time.
 type scratch struct {
 	arena arena
 	// numbers serves numberings that end before the next begins.
 	numbers cpu.NodeMap
-	here    cpu.NodeMap // of vertices whose rows are here, of those that lie elsewhere
-	members []uint64    // a bit for each vertex, 0 but while somebody uses them
+	here    cpu.NodeMap // of nodes whose rows are here, of those that lie elsewhere
+	members []uint64    // a bit for each node, 0 but while somebody uses them
 	workers []*worker
 }
 
-// membersOf is a bit for each of so many vertices, all 0; whoever sets some clears them.
+// membersOf is a bit for each of so many nodes, all 0; whoever sets some clears them.
 func (s *scratch) membersOf(vertices int64) []uint64 {
 	if words := (vertices + 63) / 64; int64(len(s.members)) < words {
 		s.members = make([]uint64, words)

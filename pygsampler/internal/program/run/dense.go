@@ -41,16 +41,16 @@ func (c *call[I]) makeDense(i int) *denseRows {
 }
 
 func (c *call[I]) features(name string) *denseRows {
-	of, nodes := array(c.Relation.VertexData, "a vertex", "features", name), c.Relation.NumNodes
+	of, nodes := array(c.Relation.VertexData, "a node", "features", name), c.Relation.NumNodes
 	d := &denseRows{count: nodes, array: of}
 	if nodes == 0 {
 		return d
 	}
 	if of.Len()%nodes != 0 {
-		fail(request.ErrValue, "features: expected a row for each of %d vertices in '%s', got %d values", nodes, name, of.Len())
+		fail(request.ErrValue, "features: expected a row for each of %d nodes in '%s', got %d values", nodes, name, of.Len())
 	}
 	if d.width = of.Len() / nodes; d.width == 0 {
-		fail(request.ErrValue, "features: '%s': expected a number of each vertex at least, got none", name)
+		fail(request.ErrValue, "features: '%s': expected a number of each node at least, got none", name)
 	}
 	if of.DType == csc.Float32 && of.Len() > 0 {
 		d.data = unsafe.Slice((*float32)(of.Pointer()), of.Len())
@@ -70,7 +70,7 @@ func (d *denseRows) row(to []float32, u int64, wide []float64) {
 	}
 }
 
-// takeRows is the rows of a list's vertices.
+// takeRows is the rows of a list's nodes.
 func (c *call[I]) takeRows(n *program.Node) *denseRows {
 	from := c.values[n.In[0]].dense
 	if c.Nodes[n.In[0]].Type.Along.Space != program.All {
@@ -141,7 +141,8 @@ func (ev *evaluator[I]) entry(n *program.Node, s span[I], to []float64) {
 	}
 }
 
-// multiplied is where a product of a matrix and dense rows is made: so many rows of zeros, and those that it reads.
+// multiplied is the output of a product of a matrix and dense rows: rows of zeros, and the rows
+// that it reads.
 func (c *call[I]) multiplied(n *program.Node, count int64) (to *denseRows, from []float32) {
 	x := c.values[n.In[1]].dense
 	to = &denseRows{width: x.width, count: count, data: take[float32](&c.arena, count*x.width)}
@@ -290,7 +291,7 @@ func (ev *evaluator[I]) dot(n *program.Node, t *tile[I], to []float64) {
 	dense.Dot(to, p.data, at, q.data, lead, p.width)
 }
 
-// rowPlaces is which element each edge's row is of what runs along rows, or of all vertices.
+// rowPlaces is which element each edge's row is of what runs along rows, or of all nodes.
 func (ev *evaluator[I]) rowPlaces(t *tile[I], along program.Along) []I {
 	if along.Space == program.All {
 		return ev.sourceVertices()

@@ -11,13 +11,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// list is vertices in an order.
+// list is nodes in an order.
 type list[I csc.Index] struct{ ids []I }
 
-// edges is a matrix without its values: columns, and edges column by column. Those of whole columns
-// are ranges of the CSC; others stand in places.
+// edges is a matrix without its values: columns, and edges column by column. Edges of whole columns
+// are ranges of the CSC; others are listed in places.
 type edges[I csc.Index] struct {
-	node    int       // that made it
+	node    int       // that computed it
 	parent  *edges[I] // whose edges these are some of; nil: the graph's
 	columns *list[I]
 	indptr  []int64 // where each column's edges begin
@@ -26,12 +26,13 @@ type edges[I csc.Index] struct {
 	places  []int64 // where they are not ranged
 	from    []int64 // and, where the parent's are not either: which of the parent's edges they are
 	inRow   []I     // of a Cross: where their rows stand in its list
-	// Of an Extract: which of the parent's columns each is; -1: none. Others have their parent's columns.
+	// The parent's column of each column of an Extract; -1: none. Others have their parent's
+	// columns.
 	wasColumn []I
 	whole     bool // all edges of the graph
-	all       bool // all vertices are its rows, with edges and without
+	all       bool // all nodes are its rows, with edges and without
 
-	// What rowsOf makes: the rows, and of each edge which one it has.
+	// The results of rowsOf: the rows, and the row of each edge.
 	rows  *list[I]
 	local []I
 	was   []I // of chosen edges whose parent has rows: which of those each row is; nil: not known
@@ -90,7 +91,7 @@ func (c *call[I]) distinct(i int) *list[I] {
 	return c.values[i].list
 }
 
-// wholeEdges is all edges: kept with the graph, since offsets that are not as these need an array.
+// wholeEdges returns all edges: cached with the graph, since offsets of another type need an array.
 func (c *call[I]) wholeEdges() *edges[I] {
 	g := c.Relation
 	text := "whole 64"
@@ -114,7 +115,7 @@ func (c *call[I]) wholeEdges() *edges[I] {
 	return g.Kept.Put(text, e).(*edges[I])
 }
 
-// slice is all in-edges of a list's vertices.
+// slice is all in-edges of a list's nodes.
 func (c *call[I]) slice(columns *list[I]) *edges[I] {
 	n := int64(len(columns.ids))
 	e := &edges[I]{ranged: true, columns: columns, indptr: take[int64](&c.arena, n+1), shift: take[int64](&c.arena, n)}
@@ -169,7 +170,7 @@ func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 	e.indptr[len(e.indptr)-1] = at
 }
 
-// numbering begins a numbering of at most so many vertices, and is a list with room for them.
+// numbering begins a numbering of at most so many nodes, and is a list with room for them.
 func (c *call[I]) numbering(most int64) []I {
 	most = min(most, c.Relation.NumNodes)
 	if err := c.numbers.Begin(c.Relation.NumNodes, most); err != nil {
@@ -182,7 +183,7 @@ func (c *call[I]) numbering(most int64) []I {
 func (c *call[I]) claim(ids, nodes []I, n int64) int64 {
 	if words, tag, limit, ok := c.numbers.Narrow(); ok && len(ids) >= leastLanes {
 		if n, ok = lanes.Claim(ids, words, tag, limit, nodes, n); !ok {
-			panic("an edge from a vertex that the graph does not have")
+			panic("an edge from a node that the graph does not have")
 		}
 		return n
 	}
@@ -193,7 +194,7 @@ func (c *call[I]) claim(ids, nodes []I, n int64) int64 {
 	return n
 }
 
-// claimed is how many edges are numbered at a time: their vertices stay in the cache.
+// claimed is how many edges are numbered at a time: their nodes stay in the cache.
 const claimed = 1 << 12
 
 // rowsOf finds the rows of a matrix, by first occurrence, and which one each edge has.
@@ -227,7 +228,7 @@ func (c *call[I]) rowsOf(e *edges[I]) *edges[I] {
 	return e
 }
 
-// numberedSources numbers the vertices that edges come from.
+// numberedSources numbers the nodes that edges come from.
 func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 	n, count := int64(0), int64(len(local))
 	for lo := int64(0); lo < count; lo += claimed {
@@ -239,7 +240,8 @@ func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 	return nodes[:n]
 }
 
-// numberedBeside is from how many edges on numbering them, and the work beside it, takes long enough to call a worker.
+// numberedBeside is the number of edges from which on it takes long enough to number them, with the
+// work next to it, to call a worker.
 const numberedBeside = 1 << 16
 
 // rowsBeside is rowsOf, and ranges of the edges for work that takes no memory and has no use for the rows: numbering
@@ -300,7 +302,7 @@ func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) (of *list
 	return &list[I]{nodes[:n]}, was[:n]
 }
 
-// sources writes the vertices that edges come from.
+// sources writes the nodes that edges come from.
 func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 	if !e.ranged {
 		places := e.places[lo:hi]
@@ -321,7 +323,7 @@ func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 }
 
 // fetchNext asks the memory for what an array along the CSC has of the tile of whole columns that follows. Columns of a
-// slice lie anywhere in the graph, and each begins with a wait of some 100 ns else: edges between 10,000 vertices of
+// slice lie anywhere in the graph, and each begins with a wait of some 100 ns else: edges between 10,000 nodes of
 // 50 edges took 2.4 ms of one core, and take 0.8.
 func fetchNext[T any, I csc.Index](array []T, e *edges[I], column, lo int64) {
 	if hi := min(lo+tileEdges, e.count()); e.shift != nil && lo < hi {
@@ -348,7 +350,7 @@ func (e *edges[I]) runs(column, lo, hi int64, run func(at, n, place int64)) int6
 	}
 }
 
-// cross is those of whole columns that come from a list's vertices. Most edges of the columns lead elsewhere: a bit of their
+// cross is those of whole columns that come from a list's nodes. Most edges of the columns lead elsewhere: a bit of their
 // row says so, which the cache has, and the map is asked for the others alone.
 func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 	nodes, own := c.numbering(int64(len(rows.ids))), take[I](&c.arena, int64(len(rows.ids)))
@@ -376,7 +378,7 @@ func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 			ev.begin(all, lo, min(stop-lo, tileEdges))
 			n, ok := lanes.Sift(ev.sourceVertices(), members, c.Relation.NumNodes, lo, places[at:], inRow[at:])
 			if !ok {
-				panic("an edge from a vertex that the graph does not have")
+				panic("an edge from a node that the graph does not have")
 			}
 			at += n
 		}
@@ -441,7 +443,7 @@ func (c *call[I]) mergeValues(i int) {
 	c.values[i].matrix, c.values[i].made = to, true
 }
 
-// stored is the values of a matrix in an array: its own, or one that is made now.
+// stored returns the values of a matrix in an array: its own, or a new one.
 func (c *call[I]) stored(i int) []float64 {
 	if m := c.values[i].matrix; m != nil {
 		return m

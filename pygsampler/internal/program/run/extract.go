@@ -5,13 +5,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// extract is the columns of a list's vertices, each with the edges that a matrix has there: none where it has no such
+// extract is the columns of a list's nodes, each with the edges that a matrix has there: none where it has no such
 // column.
 func (c *call[I]) extract(n *program.Node) *edges[I] {
 	p, columns := c.edgesOf(n.In[0]), c.distinct(n.In[1])
 	was := take[I](&c.arena, int64(len(columns.ids)))
 	copy(was, columns.ids)
-	// All vertices are where their ids say.
+	// All nodes are where their ids say.
 	if c.ColumnsOf(p.node).Space != program.All {
 		c.number(p.columns)
 		cpu.Find(&c.numbers, was)
@@ -44,14 +44,14 @@ func (c *call[I]) extract(n *program.Node) *edges[I] {
 	return e
 }
 
-// number gives a list's distinct vertices their places in it as numbers.
+// number gives a list's distinct nodes their places in it as numbers.
 func (c *call[I]) number(of *list[I]) {
 	ids := take[I](&c.arena, int64(len(of.ids)))
 	copy(ids, of.ids)
 	c.claim(ids, c.numbering(int64(len(ids))), 0)
 }
 
-// isIn is along a list 1 for vertices that stand in another, else 0.
+// isIn is along a list 1 for nodes that stand in another, else 0.
 func (c *call[I]) isIn(n *program.Node) []float64 {
 	of, in := c.listAlong(c.Nodes[n.In[0]].Type.Along).ids, c.distinct(n.In[1])
 	c.number(in)

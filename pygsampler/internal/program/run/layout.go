@@ -27,7 +27,7 @@ func (c *call[I]) known() (costs.Costs, []layout.Work) {
 	return c.costs, c.works
 }
 
-// layoutOf is how a node is to be made. What a layout is chosen by is not here where rows lie elsewhere.
+// layoutOf returns the layout of a node. The inputs of the choice are unavailable if rows are remote.
 func (c *call[I]) layoutOf(i int) program.Layout {
 	if c.near != nil {
 		return program.Usual
@@ -35,7 +35,7 @@ func (c *call[I]) layoutOf(i int) program.Layout {
 	return c.Nodes[i].Layout
 }
 
-// settle stores the vectors of all vertices of which a node asks for elements edge by edge, where that costs less.
+// settle stores the vectors of all nodes of which a node asks for elements edge by edge, where that costs less.
 func (c *call[I]) settle(i int) {
 	n := &c.Nodes[i]
 	if n.Type.Kind == program.Matrix && !n.Chooses() {
@@ -51,7 +51,7 @@ func (c *call[I]) settle(i int) {
 	}
 }
 
-// settleValues is settle of the values of a matrix, that many of which are made.
+// settleValues is settle for the values of a matrix, some of which are computed.
 func (c *call[I]) settleValues(i int, count int64) {
 	n := &c.Nodes[i]
 	if c.values[i].matrix != nil || n.Op == program.Dot {
@@ -70,7 +70,7 @@ func (c *call[I]) settleValues(i int, count int64) {
 	}
 }
 
-// wide says that all vertices are the rows of a slice: by what costs less for as many edges as it has, or where forced.
+// wide says that all nodes are the rows of a slice: by what costs less for as many edges as it has, or where forced.
 func (c *call[I]) wide(e *edges[I]) bool {
 	n := &c.Nodes[e.node]
 	way := c.layoutOf(e.node)
@@ -82,7 +82,7 @@ func (c *call[I]) wide(e *edges[I]) bool {
 	return way == program.Other || other < usual
 }
 
-// between is the edges from a list's vertices to another's, by either way.
+// between is the edges from a list's nodes to another's, by either way.
 func (c *call[I]) between(i int) *edges[I] {
 	n, way := &c.Nodes[i], c.layoutOf(i)
 	rows, columns := c.values[n.In[0]].list, c.values[n.In[1]].list
@@ -103,15 +103,16 @@ func (c *call[I]) between(i int) *edges[I] {
 	return c.cross(all, rows)
 }
 
-// outEdges is a graph by the other end of its edges: those from vertex u are at indptr[u] to indptr[u+1], where to
+// outEdges is a graph by the other end of its edges: those from node u are at indptr[u] to indptr[u+1], where to
 // says where they lead, ascending, and places where they are in the CSC. Its memory goes with it.
 type outEdges struct {
 	indptr     []int64
 	to, places csc.Array
 }
 
-// turning is the out-edges of a graph, which are kept with it, or on the way to them: once batches have lost the time
-// that finding all of them takes, they are found, and no loss is ever more than twice what is least.
+// turning is the out-edges of a graph, which are cached with it, or the progress towards them: once
+// batches have lost the time that finding all of them takes, they are found, so that no loss is
+// ever more than twice the minimum.
 type turning struct {
 	mu      sync.Mutex
 	out     atomic.Pointer[outEdges]
@@ -155,7 +156,7 @@ func (c *call[I]) outEdges(forced bool, rows *list[I], in int64) *outEdges {
 	return t.out.Load()
 }
 
-// degreesOf is how many out-edges vertices have.
+// degreesOf is how many out-edges nodes have.
 func degreesOf[I csc.Index](out *outEdges, vertices []I) (sum int64) {
 	for _, u := range vertices {
 		sum += out.indptr[u+1] - out.indptr[u]

@@ -18,9 +18,9 @@ type drawn struct {
 	sums       []uint64
 }
 
-// chosen is which elements of a list a site chooses by chances: in their order, or with replacement in that
-// of the draws. What the sums of such draws are kept by, where the chances are the graph's, is text. It is known of some
-// chances that all are positive.
+// chosen is the set of elements of a list that a site chooses by chances: in their order, or with
+// replacement in the order of the draws. text is the cache key of the sums of such draws, if the
+// chances depend on the graph only. Some chances are known to be all positive.
 func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text string, positive bool) []int64 {
 	if n.Replace && n.K >= 0 {
 		return c.repeatedly(n, by, text, positive)
@@ -99,8 +99,8 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 		}
 		return at
 	}
-	// Some keys tell about where the last chosen one is: of draws far behind it none is made. Should they have
-	// told too little, all are made.
+	// Some keys bound the last chosen one: draws far after it are skipped. If the bound was too
+	// low, all are computed.
 	order, packed := take[uint64](&c.arena, count), int64(0)
 	if step := count / sampledKeys; step > 1 {
 		some := order[:copy(order, keys[:race(step, math.MaxUint64)])]
@@ -123,14 +123,14 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 			equal = append(equal, i)
 		}
 	}
-	// Equal keys: the lower vertex, then the first.
+	// Equal keys: the lower node, then the first.
 	slices.SortStableFunc(equal, func(a, b int64) int { return cmp.Compare(vertices[a], vertices[b]) })
 	to = append(to, equal[:n.K-int64(len(to))]...)
 	slices.Sort(to)
 	return to
 }
 
-// sampledKeys is how many keys are made to guess by.
+// sampledKeys is the number of keys that the bound is estimated from.
 const sampledKeys = 2048
 
 func (c *call[I]) repeatedly(n *program.Node, by []float64, text string, positive bool) []int64 {

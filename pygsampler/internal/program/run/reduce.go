@@ -295,7 +295,8 @@ func (b *bins) scale(terms int64) bool {
 	return true
 }
 
-// parts are the integers of a term. What is too small for a normal double becomes 0 in any case.
+// parts are the integers of a term. A number that is too small for a normal double becomes 0 in any
+// case.
 func (b *bins) parts(x float64) (q1, q2 int64) {
 	if b.plain {
 		q1 = int64(x * b.up)
@@ -405,7 +406,8 @@ func (c *call[I]) vectorOf(i int) []float64 {
 	return to
 }
 
-// makeVector makes a vector, unless it is one of all vertices whose elements are made where they are taken.
+// makeVector computes a vector, unless it is over all graph nodes and its elements are computed on
+// the fly.
 func (c *call[I]) makeVector(i int) {
 	n, v := &c.Nodes[i], &c.values[i]
 	switch n.Op {
@@ -438,7 +440,7 @@ func (c *call[I]) makeVector(i int) {
 	v.made = true
 }
 
-// makeElements is makeVector of what is made element by element.
+// makeElements is makeVector for vectors that are computed element by element.
 func (c *call[I]) makeElements(i int) {
 	n, v := &c.Nodes[i], &c.values[i]
 	if n.Inline {
@@ -472,7 +474,8 @@ func (c *call[I]) inherited(n *program.Node) []float64 {
 	return to
 }
 
-// mostWork is how many operators one that is not stored may stand for: a value that is taken twice is made twice.
+// mostWork is the maximal number of operators of a value that is not stored: a value with two
+// readers is computed twice.
 const mostWork = 256
 
 // work is about how many operators make one element of a node.

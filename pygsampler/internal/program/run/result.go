@@ -160,7 +160,7 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 	return out.Finish(0), nil
 }
 
-// numbered gives all vertices their numbers: the seeds, then of each matrix, from the innermost on, the columns, then
+// numbered gives all nodes their numbers: the seeds, then of each matrix, from the innermost on, the columns, then
 // the rows.
 func (c *call[I]) numbered() (nodes, index []I, blocks []block[I], distinct bool) {
 	most := c.Seeds.Len()
@@ -201,7 +201,7 @@ func (c *call[I]) numbered() (nodes, index []I, blocks []block[I], distinct bool
 	return nodes[:n], index, blocks, distinct
 }
 
-// subgraph is the vertices of a list, where the seeds are among them, and one block of edges between them.
+// subgraph is the nodes of a list, where the seeds are among them, and one block of edges between them.
 func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
 	ids := c.values[c.List].list.ids
 	nodes = c.numbering(int64(len(ids)))
@@ -220,7 +220,7 @@ func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
 		c.sources(b.edges, lo, lo+int64(len(part)), part)
 		cpu.Find(&c.numbers, part)
 		if slices.Min(part) < 0 {
-			panic("an edge of a subgraph from a vertex outside")
+			panic("an edge of a subgraph from a node outside")
 		}
 	}
 	return nodes[:n], index, []block[I]{b}
@@ -326,7 +326,7 @@ func (c *call[I]) moves(b *block[I], indptr []I) []int64 {
 	return move
 }
 
-// extra is what is returned by a name beside the blocks.
+// extra is a value that is returned by a name in addition to the blocks.
 type extra[I csc.Index] struct {
 	list   bool
 	ids    []I

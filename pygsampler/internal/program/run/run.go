@@ -1,10 +1,9 @@
-// Package run makes batches of programs on the CPU, by docs/algorithms/operators.md.
+// Package run samples batches of programs on the CPU, by docs/algorithms/operators.md.
 //
-// Nodes are made in their order. What a matrix is, its edges, is apart from its values: edges that
-// are whole columns of the graph are ranges and take no memory, those that were chosen are places in
-// the CSC. Values are made tile by tile, of a tree of operators at a time, where they are taken;
-// a node that is to be stored has them in one array. So a sum over a function of a slice reads the
-// graph and writes the sums.
+// Nodes are computed in order. The edges of a matrix are separate from its values: edges of whole
+// columns of the graph are ranges and take no memory, chosen edges are positions in the CSC. Values
+// are computed tile by tile, for a tree of operators at a time, in their reader; a stored node has
+// them in one array. So a sum over a function of a slice reads the graph and writes the sums.
 package run
 
 import (
@@ -27,14 +26,15 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Request says which batch of a program to make, on which graph. It is read-only meanwhile.
+// Request says which batch of a program to sample, on which graph. It is read-only meanwhile.
 type Request struct {
 	*program.Program
 	request.Batch
 	Relation *csc.Relation
 	Exclude  *csc.Exclusions // of a program that asks for them; nil: none
-	// Parts is where the rows lie of a graph that has none itself, and Arrays what a program that Apart takes reads of
-	// their edges, of which the parts leave those out that the batch does; nil: here.
+	// Parts describes the partitions of a graph without rows of its own, and Arrays lists the edge
+	// arrays that a program that Apart accepts reads; the partitions leave out the excluded edges
+	// of the batch. nil: the rows are local.
 	Parts  *cpu.Partition
 	Arrays []string
 }
@@ -46,7 +46,7 @@ func fail(kind error, format string, args ...any) {
 	panic(failure{fmt.Errorf("%w: "+format, append([]any{kind}, args...)...)})
 }
 
-// Sample makes the batch and hands its memory, with one reference, to the caller. It returns
+// Sample samples the batch and returns its memory, with one reference. It returns
 // request.ErrCancelled soon after stop is set.
 func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer func() {
@@ -55,7 +55,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		case failure:
 			m, err = memory.Memory{}, p.err
 		default:
-			m, err = memory.Memory{}, fmt.Errorf("the graph's arrays changed while a batch was made, or a fault of pygsampler: %v", p)
+			m, err = memory.Memory{}, fmt.Errorf("the graph's arrays changed while a batch was sampled, or a fault of pygsampler: %v", p)
 		}
 	}()
 	if r.Relation.Indices.Bits == 32 {
@@ -64,16 +64,16 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 	return sample[int64](r, crew, stop)
 }
 
-// value is what a node has made.
+// value is the result of a node.
 type value[I csc.Index] struct {
 	list   *list[I]
 	edges  *edges[I]
-	vector []float64 // along its list, or of all vertices
+	vector []float64 // along its list, or of all nodes
 	matrix []float64 // of stored matrices
 	scalar float64
 	dense  *denseRows
 	drawn  []int64       // of a Collective: which of its parent's rows, as often as they were
-	pages  *memory.Pages // of a vector that is kept: it is read at random
+	pages  *memory.Pages // of a cached vector: it is read at random
 	made   bool          // the values are there
 }
 
@@ -110,7 +110,7 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 	}
 	defer c.scratch.put()
 	defer c.team.dismiss()
-	defer runtime.KeepAlive(c) // what is kept of the graph goes with the last that has it
+	defer runtime.KeepAlive(c) // cached data of the graph lives as long as its last user
 	if r.Parts != nil {
 		if err := c.apart(); err != nil {
 			return memory.Memory{}, err
@@ -171,7 +171,7 @@ func (c *call[I]) check() {
 	}
 }
 
-// recall takes what a node of the graph alone has made before.
+// recall loads the cached result of a node that depends on the graph only.
 func (c *call[I]) recall(i int) bool {
 	n := &c.Nodes[i]
 	if !n.Keeps() {
@@ -184,7 +184,7 @@ func (c *call[I]) recall(i int) bool {
 	return ok
 }
 
-// keep keeps what a node of the graph alone has made.
+// keep caches the result of a node that depends on the graph only.
 func (c *call[I]) keep(i int) {
 	n, v := &c.Nodes[i], &c.values[i]
 	if !n.Keeps() || !v.made {
@@ -207,7 +207,8 @@ func (c *call[I]) keep(i int) {
 	c.Relation.Kept.Put(c.textOf(i), &kept)
 }
 
-// textOf is a text of what a node is made of, which is equal for equal values whatever program it stands in.
+// textOf returns a text of a node and its inputs, which is the same for equal values in any
+// program.
 func (c *call[I]) textOf(i int) string {
 	used := make([]bool, i+1)
 	used[i] = true
@@ -265,7 +266,8 @@ func (c *call[I]) make(i int) {
 	c.keep(i)
 }
 
-// stores says that a map over a matrix has its values in an array, rather than made where they are taken.
+// stores reports whether a map over a matrix stores its values in an array, instead of computing
+// them in the reader.
 func (c *call[I]) stores(i int) bool {
 	n := &c.Nodes[i]
 	return n.Maps() && !n.Inline
@@ -304,8 +306,9 @@ const unitEdges = 1 << 12
 // them called. A test sets it.
 var worthwhile = 150 * time.Microsecond
 
-// units runs work for each of so many units, by several workers where the crew has some and the first units have shown that
-// it is worthwhile. What they make may not depend on which worker made which unit, nor on when.
+// units runs work for each of a number of units, on several workers if the crew has some and the
+// first units have taken long enough. The result must not depend on which worker runs which unit,
+// nor on the time.
 func (c *call[I]) units(n int64, work func(w *worker, unit int64)) {
 	own, begin := c.worker(0), time.Time{}
 	if c.crew != nil && n > 1 {

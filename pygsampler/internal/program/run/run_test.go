@@ -220,12 +220,12 @@ func TestErrors(t *testing.T) {
 	g.EdgeData["short"] = csc.ValuesOf([]float64{1})
 	for want, p := range map[string]*program.Program{
 		"weight: expected an edge array 'none' of the graph, got none":                              parse(t, "none", "seeds", "slice %0", "return blocks %1"),
-		"ndata: expected a vertex array 'y' of the graph, got none":                                 parse(t, "", "seeds", "vertices name=\"y\"", "gather %1, %0", "return vectors \"y\"=%2"),
+		"ndata: expected a node array 'y' of the graph, got none":                                   parse(t, "", "seeds", "vertices name=\"y\"", "gather %1, %0", "return vectors \"y\"=%2"),
 		"weight: expected a value for each edge id in 'short', got 1 of them and an edge with id 1": parse(t, "short", "seeds", "slice %0", "return blocks %1"),
-		"individual_sample: expected probabilities that are finite and >= 0, got -1 for vertex 0":   parse(t, "minus", "seeds", "slice %0", "individual %1, %1 k=1 replace=false site=0", "return blocks %2"),
-		"collective_sample: expected probabilities that are finite and >= 0, got -1 for vertex 2":   parse(t, "minus", "seeds", "slice %0", "sum %1 axis=1", "collective %1, %2 k=1 replace=false site=0", "return blocks %3"),
+		"individual_sample: expected probabilities that are finite and >= 0, got -1 for node 0":     parse(t, "minus", "seeds", "slice %0", "individual %1, %1 k=1 replace=false site=0", "return blocks %2"),
+		"collective_sample: expected probabilities that are finite and >= 0, got -1 for node 2":     parse(t, "minus", "seeds", "slice %0", "sum %1 axis=1", "collective %1, %2 k=1 replace=false site=0", "return blocks %3"),
 		"sum: expected finite values, got inf":                                                      parse(t, "inf", "seeds", "slice %0", "sum %1 axis=1", "return vectors \"p\"=%2"),
-		"draw: expected probabilities that are finite and >= 0, got -1 for vertex 2":                parse(t, "minus", "seeds", "slice %0", "sum %1 axis=1", "draw %2 k=1 replace=true site=0", "return vectors \"p\"=%3"),
+		"draw: expected probabilities that are finite and >= 0, got -1 for node 2":                  parse(t, "minus", "seeds", "slice %0", "sum %1 axis=1", "draw %2 k=1 replace=true site=0", "return vectors \"p\"=%3"),
 	} {
 		if want[:6] == "return" {
 			p = parse(t, "", "seeds", "unique %0", "slice %1", "return subgraph %1, %2")

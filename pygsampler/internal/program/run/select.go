@@ -258,13 +258,13 @@ func (c *call[I]) weighted(n *program.Node) *edges[I] {
 // checkChance refuses what nothing can be drawn by.
 func checkChance(op string, x float64, v int64) {
 	if !(x >= 0 && x <= math.MaxFloat64) {
-		fail(request.ErrValue, "%s: expected probabilities that are finite and >= 0, got %s for vertex %d", op, program.ValueText(x), v)
+		fail(request.ErrValue, "%s: expected probabilities that are finite and >= 0, got %s for node %d", op, program.ValueText(x), v)
 	}
 }
 
 // race chooses the candidates with the smallest keys, in their order; equal ones: the first.
 func (s *selection) race(p []float64, candidates []int32, state uint64, to []int64) {
-	// Keys apart from what is made of them: no branch depends on one, so they overlap.
+	// The keys have a loop of their own: no branch depends on one, so they overlap.
 	keys := sized(&s.keys, len(candidates))
 	for k, j := range candidates {
 		keys[k] = raceKey(rng.Draw(state, int(j)), p[j])
@@ -537,7 +537,7 @@ func (c *call[I]) times(n *program.Node) []float64 {
 	return to
 }
 
-// chances refuses elements that nothing can be drawn by, each of the vertex that of gives, and says whether all are
+// chances refuses elements that nothing can be drawn by, each of the node that of gives, and says whether all are
 // positive.
 func (c *call[I]) chances(op string, by []float64, of func(i int) I) bool {
 	wrong, positive := c.signs(by)

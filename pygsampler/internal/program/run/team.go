@@ -8,11 +8,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// team is the workers that a batch has borrowed, beside its own goroutine. They come when there is work for several, and
-// stay until its end. A phase is often shorter than waking a thread takes, so nobody waits for one who comes late: its
-// units are done by others then. The zero value has none.
+// team is the set of workers that a batch has borrowed, in addition to its own goroutine. They come
+// when there is work for several, and stay until its end. A phase is often shorter than the time to
+// wake a thread, so that no phase waits for a late worker: others process its units then. The zero
+// value has no workers.
 type team struct {
-	size   int // workers beside the batch's own
+	size   int // workers in addition to the batch's own
 	phase  atomic.Pointer[phase]
 	over   atomic.Bool
 	asleep atomic.Int32
@@ -30,7 +31,7 @@ const looks = 100
 type phase struct {
 	units  int64
 	next   atomic.Int64
-	active atomic.Int32 // workers beside the batch's own that may have taken some
+	active atomic.Int32 // workers in addition to the batch's own that may have taken some
 	work   func(w *worker, unit int64)
 	stop   *atomic.Bool
 	failed atomic.Pointer[fault]

@@ -12,7 +12,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// tileEdges is how many elements are made at a time: their arrays stay in the first-level cache.
+// tileEdges is the number of elements that are computed at a time: their arrays stay in the
+// first-level cache.
 const tileEdges = 512
 
 // tile is some edges of a matrix: one behind another from lo on, or those in at.
@@ -23,8 +24,8 @@ type tile[I csc.Index] struct {
 	parent *tile[I] // the same edges among those of the parent
 }
 
-// span is some elements of a list: from lo on, or those at places; ids are their vertices, nil where the list is all
-// vertices.
+// span is some elements of a list: from lo on, or those at places; ids are their nodes, nil where the list is all
+// nodes.
 type span[I csc.Index] struct {
 	n, lo int64
 	ids   []I
@@ -34,8 +35,8 @@ type span[I csc.Index] struct {
 // evaluator makes values of tiles; one goroutine uses it.
 type evaluator[I csc.Index] struct {
 	*call[I]
-	// The tile, and what is known of its edges, made when it is asked for: the columns that they are in,
-	// their places in the CSC, original ids, and the vertices they come from.
+	// The tile, and properties of its edges, computed on demand: their columns, positions in the
+	// CSC, original ids, and source nodes.
 	root               tile[I]
 	column, place, ids []int64
 	source             []I
@@ -47,7 +48,7 @@ type evaluator[I csc.Index] struct {
 	guess              int64 // the column of the last edge of the last tile
 }
 
-// pool is buffers of a tile's length, which are given one after another, and all taken back at once or the last first.
+// pool is a stack of buffers of a tile's length, which are freed all at once or in reverse order.
 type pool[T any] struct {
 	buffers [][]T
 	used    int
@@ -244,7 +245,7 @@ func (ev *evaluator[I]) edgeIDs() []int64 {
 	return ev.ids
 }
 
-// sourceVertices are the vertices that the edges come from.
+// sourceVertices are the nodes that the edges come from.
 func (ev *evaluator[I]) sourceVertices() []I {
 	if ev.source == nil {
 		ev.source = ev.numbers.take(ev.root.n)
@@ -262,7 +263,7 @@ func (ev *evaluator[I]) sourceVertices() []I {
 	return ev.source
 }
 
-// columnVertices are the vertices that the edges lead to.
+// columnVertices are the nodes that the edges lead to.
 func (ev *evaluator[I]) columnVertices() []I {
 	to, ids := ev.numbers.take(ev.root.n), ev.root.set.columns.ids
 	for i, column := range ev.columns() {
@@ -314,7 +315,7 @@ func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	csc.Gather(v, to, ids)
 }
 
-// kept writes 1 for each edge that the batch does not leave out, else 0.
+// kept writes 1 for each edge that is not excluded from the batch, else 0.
 func (ev *evaluator[I]) kept(to []float64) {
 	broadcast(to, 1)
 	if ev.Exclude == nil {
@@ -391,7 +392,7 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	}
 }
 
-// numberCopies writes the numbers of parallel edges, of all but the first of a column from a vertex.
+// numberCopies writes the numbers of parallel edges, of all but the first of a column from a node.
 func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 	numbers := ev.numbersOf(n, rng.Candidates)
 	next, between := numbers.Next()
@@ -421,9 +422,9 @@ func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 	}
 }
 
-// uniforms are the uniform numbers of so many vertices or edges.
+// uniforms are the uniform numbers of so many nodes or edges.
 func uniforms[I csc.Index](numbers rng.Dependent, of span[I], to []float64) {
-	// A number takes the place of its vertex.
+	// A number takes the place of its node.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
 	of.numbers(0, words)
 	numbers.Uniforms(words)
@@ -519,9 +520,9 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 	}
 	switch n.Op {
 	case program.Vertices:
-		of := array(ev.Relation.VertexData, "a vertex", "ndata", n.Name)
+		of := array(ev.Relation.VertexData, "a node", "ndata", n.Name)
 		if of.Len() != ev.Relation.NumNodes {
-			fail(request.ErrValue, "ndata: expected a value for each of %d vertices in '%s', got %d", ev.Relation.NumNodes, n.Name, of.Len())
+			fail(request.ErrValue, "ndata: expected a value for each of %d nodes in '%s', got %d", ev.Relation.NumNodes, n.Name, of.Len())
 		}
 		if s.ids == nil {
 			of.Range(to, s.lo)
@@ -530,11 +531,11 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 		csc.Gather(of, to, s.ids)
 	case program.Degree:
 		for k := range to {
-			to[k] = float64(ev.degree(s.vertex(k)))
+			to[k] = float64(ev.degree(s.node(k)))
 		}
 	case program.Number:
 		for k := range to {
-			to[k] = float64(s.vertex(k))
+			to[k] = float64(s.node(k))
 		}
 	case program.Random:
 		uniforms(ev.numbersOf(n, rng.Candidates), s, to)
@@ -554,8 +555,8 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 	}
 }
 
-// vertex is element k of a span.
-func (s span[I]) vertex(k int) int64 {
+// node is element k of a span.
+func (s span[I]) node(k int) int64 {
 	if s.ids == nil {
 		return s.lo + int64(k)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// roots are so many of all vertices, uniformly and with replacement.
+// roots are so many of all nodes, uniformly and with replacement.
 func (c *call[I]) roots(n *program.Node) *list[I] {
 	if c.Relation.NumNodes == 0 {
 		return &list[I]{}
@@ -26,7 +26,7 @@ func (c *call[I]) roots(n *program.Node) *list[I] {
 	return &list[I]{ids}
 }
 
-// walk is where a walker from each vertex of a list is, at first and after each step against an edge, step by step.
+// walk is where a walker from each node of a list is, at first and after each step against an edge, step by step.
 // One that finds no edge stays.
 func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
 	walkers := int64(len(from))
@@ -66,7 +66,7 @@ func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
 	return &list[I]{ids}
 }
 
-// numbered tells the states of "vertices" lo to hi - 1, some at a time.
+// numbered tells the states of "nodes" lo to hi - 1, some at a time.
 func numbered(stream rng.Stream, w *worker, lo, hi int64, tell func(states []uint64, lo int64)) {
 	for ; lo < hi; lo += tileEdges {
 		states := w.states[:min(hi-lo, tileEdges)]
@@ -87,7 +87,7 @@ func (c *call[I]) fetchRows(vertices []I) {
 	}
 }
 
-// row is where the in-edges of a vertex stand, and how many they are.
+// row is where the in-edges of a node stand, and how many they are.
 func (c *call[I]) row(v int64) (start, degree int64) {
 	p := c.Relation.Indptr
 	if v >= c.Relation.Rows() {

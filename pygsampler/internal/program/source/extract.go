@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// extract writes the columns of a list's vertices, with the edges of c: each column of the list looks up which of c's it is,
+// extract writes the columns of a list's nodes, with the edges of c: each column of the list looks up which of c's it is,
 // one above its place there, or 0. Steps that there are make it, so that no other program's kernel has anything of it.
 func (w *writer) extract(i int, n *program.Node, c string) {
 	columns := w.distinct(i, n.In[1])
@@ -19,7 +19,8 @@ func (w *writer) extract(i int, n *program.Node, c string) {
 	}
 	w.line("const double* at%d;", i)
 	w.apart("store(m, at%d, %s.n, [&](u32 k) -> double { return %s; })", i, columns, place)
-	// What the store leaves to the next meeting is read across threads, and the map is free once all have met.
+	// Other threads read the results of the store at the next barrier, and the map is free once all
+	// have passed it.
 	w.line("m.barrier();")
 	clear(w.loose)
 	w.line("Edges of%d = %s;", i, c)
@@ -27,12 +28,12 @@ func (w *writer) extract(i int, n *program.Node, c string) {
 	w.line("auto count%[1]d = [&](u32 k) -> u32 { u32 at = (u32)at%[1]d[k]; return at ? %[2]s.begins[at] - %[2]s.begins[at - 1] : 0; };", i, c)
 	column := fmt.Sprintf("u32 k = column_of(e%d.begins, %s.n, i);", i, columns)
 	w.apart("pick(m, e%[1]d, of%[1]d, count%[1]d, [&](u32* parent) { m.each(e%[1]d.n, [&](u32 i) { %[2]s parent[i] = %[3]s.begins[(u32)at%[1]d[k] - 1] + i - e%[1]d.begins[k]; }); return true; })", i, column, c)
-	// That has left c's places of columns there.
+	// The function has left c's positions of columns there.
 	w.line("m.each(e%[1]d.n, [&](u32 i) { %[2]s ((u32*)e%[1]d.column)[i] = k; });", i, column)
 	w.line("m.barrier();")
 }
 
-// isIn writes along a list 1 for vertices that are claimed by another.
+// isIn writes along a list 1 for nodes that are claimed by another.
 func (w *writer) isIn(i int, n *program.Node, of string) {
 	w.text.Numberings++
 	w.line("m.sync();")

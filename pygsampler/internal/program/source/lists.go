@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// list writes a list of vertices.
+// list writes a list of nodes.
 func (w *writer) list(i int, n *program.Node) {
 	l := fmt.Sprintf("l%d", i)
 	w.declare("List", "%s", l)
@@ -64,8 +64,9 @@ func (w *writer) list(i int, n *program.Node) {
 	}
 }
 
-// What is known of a list's vertices when the list is made saves meetings later: where their edges stand, or their
-// draws, is counted where the vertices are; and what is numbered next is claimed where it is written.
+// Properties of a list's nodes that are computed with the list save barriers later: where their
+// edges are, or their draws, is counted where the nodes are written; and the next list to number is
+// claimed where it is written.
 
 // united says that a list is the rows of edges, which unions take and nothing else: they need not be distinct. Rows that
 // are chosen are, and few.
@@ -90,7 +91,7 @@ func (w *writer) united(list int) bool {
 	return w.p.Result != program.Subgraph || w.p.List != list
 }
 
-// next says whether the next step that makes a list or edges, or that numbers vertices, is one that a test names; lists that
+// next says whether the next step that makes a list or edges, or that numbers nodes, is one that a test names; lists that
 // are there already are no step.
 func (w *writer) next(i int, is func(next int) bool) bool {
 	for i++; i < len(w.p.Nodes); i++ {
@@ -105,7 +106,7 @@ func (w *writer) next(i int, is func(next int) bool) bool {
 	return false
 }
 
-// ofSeeds is the first node that numbers vertices, where those are the seeds: they are claimed as they are read.
+// ofSeeds is the first node that numbers nodes, where those are the seeds: they are claimed as they are read.
 func (w *writer) ofSeeds() int {
 	for i := range w.p.Nodes {
 		n, of := &w.p.Nodes[i], -1
@@ -159,8 +160,8 @@ func (w *writer) put(name, value string) {
 	w.line("m.meet();")
 }
 
-// where declares where the edges, or the draws, of a chooser's columns are, and is what makes them knows of them; a cross of a list
-// that has just been made may have it claimed.
+// where declares the offsets of the edges, or of the draws, of a chooser's columns, and which
+// properties of them are known; a cross of a list that has just been computed may have it claimed.
 func (w *writer) where(chooser int, claims bool) (about string) {
 	if n := &w.p.Nodes[chooser]; n.Op == program.Individual {
 		w.declare("Draws", "w%d", chooser)
@@ -170,7 +171,7 @@ func (w *writer) where(chooser int, claims bool) (about string) {
 	return fmt.Sprint(claims)
 }
 
-// distinct is a list of the distinct vertices of list l, for node i.
+// distinct is a list of the distinct nodes of list l, for node i.
 func (w *writer) distinct(i, l int) string {
 	if w.typeOf(l).Distinct {
 		return fmt.Sprintf("l%d", l)
@@ -181,7 +182,7 @@ func (w *writer) distinct(i, l int) string {
 	return d
 }
 
-// distinctOf writes the distinct vertices of lists, for node i; as a list of the program's where list is not negative, else for
+// distinctOf writes the distinct nodes of lists, for node i; as a list of the program's where list is not negative, else for
 // what node i chooses.
 func (w *writer) distinctOf(i, list int, name, step, lists string) {
 	w.text.Numberings++
@@ -214,7 +215,7 @@ func (w *writer) ranges(chooser int, columns string) {
 	w.step("ranges(m, w%d, %s, %s)", chooser, columns, w.where(chooser, false))
 }
 
-// neighbors writes draws from the edges of a list's vertices.
+// neighbors writes draws from the edges of a list's nodes.
 func (w *writer) neighbors(i int, n *program.Node) {
 	of := w.p.Nodes[n.In[0]].In[0]
 	columns := w.distinct(i, of)
@@ -225,7 +226,7 @@ func (w *writer) neighbors(i int, n *program.Node) {
 }
 
 // claims is what the step that makes the edges of node i may claim of what is numbered next: a list and the rows of those
-// edges, or the vertices of the batch.
+// edges, or the nodes of the batch.
 func (w *writer) claims(i int, may bool, columns string) string {
 	before := ""
 	if may && w.next(i, func(next int) bool {

@@ -7,8 +7,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// OfPoisson is the text of such hops, whose batches are those of the program that they were recognised in. How many there are,
-// of how many edges, and of how many rounds, its launches bring; importance says that there are some.
+// OfPoisson returns the text of hops of Poisson sampling, whose batches are the batches of the
+// recognized program. The launch passes the number of hops, of edges, and of rounds; importance
+// says that there are rounds.
 func OfPoisson(values program.PoissonValues, importance bool) Text {
 	name := [...]string{program.NoValues: "NO_VALUES", program.OfChances: "OF_CHANCES", program.OfMeans: "OF_MEANS"}[values]
 	cells := 4 * rng.MaxHops

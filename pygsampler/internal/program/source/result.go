@@ -70,7 +70,7 @@ func (w *writer) destination(k int) string {
 	return fmt.Sprintf("[&](u32 c) { return o.before[m.first(%s.columns(c))]; }", w.edges(w.p.Matrices[k]))
 }
 
-// blocks numbers the vertices by first occurrence, the innermost matrix's first, and writes the blocks.
+// blocks numbers the nodes by first occurrence, the innermost matrix's first, and writes the blocks.
 func (w *writer) blocks() {
 	if w.nested() {
 		w.nest()
@@ -107,7 +107,7 @@ func (w *writer) blocks() {
 	w.step("vertices(m, b, o, numbered, seeds, o.before[seeds.n])")
 }
 
-// columns is the list that the columns of a matrix are made of; -1: of another kind.
+// columns returns the list that the columns of a matrix come from; -1: another kind of matrix.
 func (w *writer) columns(matrix int) int {
 	edges := w.typeOf(matrix).Edges
 	for {
@@ -122,7 +122,7 @@ func (w *writer) columns(matrix int) int {
 	}
 }
 
-// nested says that the columns of each matrix are the vertices that were numbered before, in their order: the seeds, or
+// nested says that the columns of each matrix are the nodes that were numbered before, in their order: the seeds, or
 // the columns and then the rows of the matrix behind it.
 func (w *writer) nested() bool {
 	seeds := func(list int) bool {
@@ -188,7 +188,7 @@ func (w *writer) destinations(blocks int) {
 	}
 }
 
-// subgraph has the vertices of a list, in order: they are the columns of the matrix, and claimed by their numbers.
+// subgraph has the nodes of a list, in order: they are the columns of the matrix, and claimed by their numbers.
 func (w *writer) subgraph(claimed bool) {
 	m := w.p.Matrices[0]
 	e, of := w.edges(m), fmt.Sprintf("l%d", w.p.List)

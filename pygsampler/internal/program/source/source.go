@@ -1,7 +1,7 @@
-// Package source writes programs down as CUDA: one kernel each, whose steps are those of kernels/program/program.cuh
-// and whose values are functors. A text is a function of the program's nodes alone: names of arrays and
-// of results are not in it, so that no text of a user's is code, and programs that differ by names alone
-// share a kernel.
+// Package source generates CUDA from programs: one kernel each, whose steps are those of
+// kernels/program/program.cuh and whose values are functors. A text is a function of the program's
+// nodes only: it contains no names of arrays and results, so that no user text becomes code, and
+// programs that differ in names only share a kernel.
 package source
 
 import (
@@ -17,26 +17,26 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
-// Array is an array that a kernel reads, by its place in the list: one of the graph's, what was made of the
-// graph once, or an input.
+// Array is an array that a kernel reads, by its index in the list: an array of the graph, a cached
+// value of the graph, or an input.
 type Array struct {
 	Name   string
-	Vertex bool            // of vertices; else of edges, by their ids
-	Rows   bool            // so many numbers of each vertex
+	Vertex bool            // of nodes; else of edges, by their ids
+	Rows   bool            // so many numbers of each node
 	Input  *program.Tensor // nil: no input
 	Once   int             // the place among the text's Once, from 1 on; 0: none of them
 	Copies bool            // csc.Copies of the graph, or null
 }
 
-// Text is a kernel, and what its launches have to bring.
+// Text is the source of a kernel, and the arguments of its launches.
 type Text struct {
 	Source     string
 	Arrays     []Array
 	Cells      int   // counters, 0 at first
-	Numberings int   // tags of the vertex map
+	Numberings int   // tags of the node map
 	Between    bool  // A[R, S] may be found by the out-edges of R
 	ByRows     bool  // and is in any case, at one node at least
-	Once       []int // nodes that are made once for a graph, doubles of all vertices or one, or rows of them
+	Once       []int // nodes that are computed once for a graph: a double, or one or a row of them for each graph node
 }
 
 // Kernel is the kernel's name.
@@ -48,17 +48,18 @@ var types = [...]string{
 	csc.Float32: "Float32", csc.Float64: "Float64",
 }
 
-// Widths are the bits of what a kernel reads and writes: ids, places in the CSC, its arrays (edge ids: 0 for none), and
-// the edge ids of a batch. They are known when it is compiled, since a choice at each read is code, and code has to be fetched.
+// Widths are the bits of the integers that a kernel reads and writes: ids, positions in the CSC,
+// its arrays (edge ids: 0 for none), and the edge ids of a batch. They are fixed at compile time,
+// since a branch at each read is code, and code has to be fetched.
 type Widths struct{ ID, Place, Indptr, EdgeID, OutEdge int }
 
-// Type is what an array has: numbers of a type, and of those that are rows so many in each.
+// Type is the type of an array: numbers of a type, and the number of columns if it has rows.
 type Type struct {
 	DType csc.DType
 	Width int64
 }
 
-// Program is the kernel for these widths, and for arrays of these types.
+// Program returns the kernel for these widths, and for arrays of these types.
 func (t Text) Program(bits Widths, arrays []Type) compiler.Program {
 	options := []string{
 		fmt.Sprintf("-DPROGRAM_ID_BITS=%d", bits.ID), fmt.Sprintf("-DPROGRAM_PLACE_BITS=%d", bits.Place),
@@ -84,12 +85,12 @@ type writer struct {
 	wants   []program.Want
 	uses    []int  // how many nodes take a node's values
 	rows    []bool // of a matrix of edges: its rows are numbered
-	once    bool   // what is made once for a graph is read, and not made
-	between []bool // of A[R, S]: which way it is found is chosen, or given
+	once    bool   // values that are cached with a graph are read instead of computed
+	between []bool // for A[R, S]: the layout is chosen per batch, or fixed
 	named   []bool // of the whole graph: its columns alone are taken, and its edges are not written down
 	drawn   []bool // of a slice: nothing but uniform draws takes it, and it is not written down
 	sieve   []bool // of a slice: what takes it is a filter and its test, and its edges are not written down
-	cost    []int  // of an element, as far as it is made where it is taken
+	cost    []int  // of an element, as far as its reader computes it
 	reads   []marks
 	loose   marks // what was written since all threads have surely met
 	shared  int   // bytes of the variables in shared memory
@@ -97,9 +98,9 @@ type writer struct {
 	err     error
 
 	raw     []bool       // a list of rows: those of all edges, one behind another, as who takes it has each once in any case
-	made    map[int]bool // what chooses edges of a list's vertices finds where those are, since it was made with the list
-	claimed int          // the node whose vertices are claimed where they are written, all numberings before it being done; -1: none
-	nests   bool         // the vertices of a batch have been claimed
+	made    map[int]bool // the offsets of the edges of a list's nodes were computed with the list, for the operators that choose among them
+	claimed int          // the node whose nodes are claimed where they are written, all numberings before it being done; -1: none
+	nests   bool         // the nodes of a batch have been claimed
 	crossed marked       // the last A[list, list], whose rows are claimed by their places until the next numbering
 }
 
@@ -109,7 +110,7 @@ type marked struct{ node, numberings int }
 // marks are nodes whose values, or whose numbers of rows, are in memory.
 type marks map[string]bool
 
-// What is before and behind a kernel's steps.
+// Code before and after a kernel's steps.
 const (
 	opening = "__device__ __forceinline__ void steps(Machine& m) {\n"
 	closing = `}
@@ -121,12 +122,13 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(
 `
 )
 
-// Turning is the text that finds the out-edges of a graph.
+// Turning returns the text that finds the out-edges of a graph.
 func Turning() Text {
 	return Text{Source: "#include \"program/result.cuh\"\n#include \"program/submatrix.cuh\"\n" + opening + "  if (!turn(m)) return;\n" + closing}
 }
 
-// Of is the program's text, or says what is wrong with it. What is made once for a graph it reads.
+// Of returns the program's text, or an error. The text reads the values that are cached with a
+// graph.
 func Of(p *program.Program) (Text, error) {
 	for i := range p.Nodes {
 		if n := &p.Nodes[i]; (n.Op == program.Project || n.Op == program.Item) && n.Tensor == nil {
@@ -136,8 +138,8 @@ func Of(p *program.Program) (Text, error) {
 	return write(p, p.Wants(func(i int) bool { return p.Nodes[i].Once }), true)
 }
 
-// Making is the text that makes what another reads: the values of nodes, one behind another, each on a line
-// of the cache.
+// Making returns the text that computes the cached values for another text: the values of nodes,
+// one after another, each aligned to a cache line.
 func Making(p *program.Program, nodes []int) (Text, error) {
 	q := *p
 	q.Result, q.Matrices, q.Extras, q.Timed = program.Vectors, nil, nil, false
@@ -195,8 +197,9 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
 
-// Bytes of shared memory for what a program declares, beside those that each kernel has (ProgramShared). Both together are
-// half of what a multiprocessor of compute capability 7.5 has, so that two blocks run there.
+// Bytes of shared memory for the variables of a program, in addition to those of each kernel
+// (ProgramShared). Both together are half of the shared memory of a multiprocessor of compute
+// capability 7.5, so that two blocks run there.
 const mostShared = 11 << 10
 
 // sizes are those of the types that are declared; kernels/program/result.cuh holds them to it.
@@ -248,7 +251,7 @@ func (w *writer) keep(i int) {
 	w.step("keep(m, to, %s, %s)", n, v)
 }
 
-// recalls says that a node is read where it was made for the graph.
+// recalls reports whether a node is read from the values that are cached with the graph.
 func (w *writer) recalls(n *program.Node) bool {
 	return w.once && n.Keeps()
 }

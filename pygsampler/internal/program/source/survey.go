@@ -97,8 +97,9 @@ func (w *writer) listed(whole int) bool {
 	return slices.ContainsFunc(w.p.Matrices, of) || slices.ContainsFunc(w.p.Extras, func(e program.Extra) bool { return of(e.Node) })
 }
 
-// sieved says that a slice is taken by one filter and by what that asks of each edge alone, once; what is of columns
-// may be asked for too. Its weights, and maps of them, are made where the filter looks at an edge.
+// sieved reports whether the only reader of a slice is one filter, together with the filter's
+// inputs for each edge, once; values of columns may be read as well. Its weights, and maps of them,
+// are computed where the filter reads an edge.
 func (w *writer) sieved(slice int) bool {
 	s := &w.p.Nodes[slice]
 	if s.Op != program.Slice || w.wants[slice] == 0 || w.drawn[slice] || w.rows[slice] {

@@ -28,7 +28,7 @@ func (w *writer) stored(i int) {
 	w.line("auto v%d = [&](u32 i) -> double { return s%d[i]; };", i, i)
 }
 
-// random is the number of a vertex or an edge.
+// random is the number of a node or an edge.
 func random(n *program.Node, purpose, of string) string {
 	if n.Batches > 1 {
 		return fmt.Sprintf("m.random(%d, %s, %s, %d)", n.Site, purpose, of, n.Batches)

@@ -31,7 +31,7 @@ const (
 func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the graph's arrays changed while samples were made, or a fault of pygsampler: %v", p)
+			err = fmt.Errorf("the graph's arrays changed while samples were drawn, or a fault of pygsampler: %v", p)
 		}
 	}()
 	g := r.Relation

@@ -1,7 +1,7 @@
-// Package khop is sampling by steps from transits, as NextDoor (Jangda et al.) has it: k-hop, where each
-// vertex of a step draws so many of its in-neighbours, and layer sampling, where the vertices of a
-// sample's step draw together. It has what decides a draw, how samples lie in memory, and the engine of the
-// CPU. docs/concepts/randomness.md has the rules.
+// Package khop samples by steps from transits, as in NextDoor (Jangda et al.): k-hop, where each node of
+// a step draws a number of its in-neighbors, and layer sampling, where the nodes of a sample's step draw
+// together. It has the rules of draws, the memory layout of samples, and the CPU engine.
+// docs/concepts/randomness.md has the rules.
 package khop
 
 import (
@@ -29,7 +29,7 @@ type Rule struct {
 	FirstSample int64
 }
 
-// Limits of what a rule is told. MaxWidth bounds the vertices of a sample in all steps.
+// Limits of the fields of a rule. MaxWidth bounds the nodes of a sample in all steps.
 const (
 	MaxSteps = batch.StepWords - batch.StepWidths
 	MaxCount = 1 << 20
@@ -40,7 +40,7 @@ const (
 // among the edges that are left.
 const Tries = 32
 
-// Widths are, by step, how many vertices a sample has there.
+// Widths returns the number of nodes of a sample at each step.
 func (r *Rule) Widths() []int64 {
 	widths, width := make([]int64, len(r.Counts)), int64(1)
 	for s, count := range r.Counts {
@@ -64,7 +64,7 @@ func (r *Rule) Check() error {
 		sum += width
 	}
 	if sum > MaxWidth {
-		return fmt.Errorf("%w: expected at most %d vertices of a sample, got %.0f", request.ErrValue, int64(MaxWidth), sum)
+		return fmt.Errorf("%w: expected at most %d nodes of a sample, got %.0f", request.ErrValue, int64(MaxWidth), sum)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (r *Rule) Affordable(samples, idBits, edgeIDBits int64) error {
 	}
 	bytes := float64(samples) * sum * each
 	if bytes >= math.MaxInt64/2 {
-		return fmt.Errorf("%w: samples of %g bytes: expected fewer seeds, or fewer vertices of each", request.ErrOverflow, bytes)
+		return fmt.Errorf("%w: samples of %g bytes: expected fewer seeds, or fewer nodes of each", request.ErrOverflow, bytes)
 	}
 	return memory.Affordable(int64(bytes))
 }

@@ -1,6 +1,6 @@
 // Package task is the contract of the task queue that both engines follow.
 //
-// Source: PGSampler, section III-B and III-C (tasks of a vertex and a hop in one
+// Source: PGSampler, section III-B and III-C (tasks of a node and a hop in one
 // global queue, fetched by persistent workers, with deduplication). Completion
 // differs: the paper lets a worker leave when its index has reached the tail,
 // which does not prove that no running task will publish more. Here tasks are
@@ -9,7 +9,7 @@ package task
 
 import "sync/atomic"
 
-// Task is the unit of work: sample the in-neighbours of a vertex at a hop, hop 0
+// Task is the unit of work: sample the in-neighbors of a node at a hop, hop 0
 // being next to the seeds.
 type Task struct {
 	Vertex int64

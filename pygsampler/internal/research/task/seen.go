@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// MaxHops is how many hops a Seen can tell apart.
+// MaxHops is the number of hops that a Seen can distinguish.
 const MaxHops = 64
 
-// Seen deduplicates tasks: a word for each vertex, a bit for each hop it is
+// Seen deduplicates tasks: a word for each node, a bit for each hop that it is
 // queued for.
 //
-// Source: PGSampler, Algorithm 2, which keeps a boolean for each pair. A vertex
+// Source: PGSampler, Algorithm 2, which stores a boolean for each pair. A node
 // reached at some hop is a source, and so a destination again, at every later
 // hop: one atomic Or claims all of them at once, and no task depends on another.
 type Seen struct {
@@ -19,11 +19,11 @@ type Seen struct {
 	hops  int
 }
 
-// NewSeen uses words, zeroed, one for each vertex.
+// NewSeen uses words, zeroed, one for each node.
 func NewSeen(words []uint64, hops int) Seen { return Seen{words, hops} }
 
-// Claim appends to tasks those of vertex v from the given hop on that nobody has
-// claimed before.
+// Claim appends to tasks the tasks of node v from hop on that have not been claimed
+// before.
 func (s Seen) Claim(tasks []Task, v int64, hop int) []Task {
 	if hop >= s.hops {
 		return tasks

@@ -1,4 +1,4 @@
-// Package batchtest reads the memory of a batch into plain slices. It serves tests alone.
+// Package batchtest reads the memory of a batch into plain slices. It serves tests only.
 package batchtest
 
 import (
@@ -9,22 +9,22 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Batch is everything that a batch holds, and the widths of its ids.
+// Batch holds all arrays of a batch, and the widths of its ids.
 type Batch struct {
 	IDBits, EdgeIDBits         int64
 	Nodes, Output, OutputIndex []int64
-	Trees                      []int64 // nil where trees share vertices
+	Trees                      []int64 // nil where trees share nodes
 	Blocks                     []Block
 }
 
-// Block is one of its hops.
+// Block is one hop of a batch.
 type Block struct {
 	Src, Dst, First          int64
 	Indptr, Indices, EdgeIDs []int64
 	EdgeWeights              []float32 // nil where there are none
 }
 
-// Ints copies n integers of so many bits from a place in a memory.
+// Ints copies n integers of bits bits from an offset in a memory.
 func Ints(m memory.Memory, offset, n, bits int64) []int64 {
 	if bits == 64 {
 		return slices.Clone(memory.At[int64](m, offset, n))
@@ -65,7 +65,7 @@ func Arrays(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
 	return words, arrays
 }
 
-// Read copies a batch. It panics where there is none.
+// Read copies a batch. It panics if there is none.
 func Read(m memory.Memory) (b Batch) {
 	words := memory.At[int64](m, 0, batch.FixedWords)
 	if words[batch.WordSignature] != batch.Magic {
@@ -98,7 +98,7 @@ func Read(m memory.Memory) (b Batch) {
 	return b
 }
 
-// Equal says whether the batches hold the same; nil is an empty array.
+// Equal reports whether the batches have equal contents; nil is an empty array.
 func (b Batch) Equal(c Batch) bool {
 	return b.IDBits == c.IDBits && b.EdgeIDBits == c.EdgeIDBits && slices.Equal(b.Nodes, c.Nodes) &&
 		slices.Equal(b.Output, c.Output) && slices.Equal(b.OutputIndex, c.OutputIndex) &&

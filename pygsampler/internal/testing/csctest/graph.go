@@ -1,5 +1,4 @@
-// Package csctest has the graphs that tests of several packages sample. It serves tests
-// alone.
+// Package csctest provides the graphs that tests of several packages sample. It serves tests only.
 package csctest
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Array is a copy of a in the given width.
+// Array returns a copy of a with a width in bits.
 func Array(a []int64, bits int) csc.Array {
 	if bits == 64 {
 		return csc.Array{Bits: 64, I64: append([]int64{}, a...)}
@@ -22,7 +21,7 @@ func Array(a []int64, bits int) csc.Array {
 	return csc.Array{Bits: 32, I32: narrow}
 }
 
-// Sparse is n zero elements that occupy no memory until they are written.
+// Sparse returns n zero elements that occupy no memory until they are written.
 func Sparse[T csc.Index](t *testing.T, n int64) []T {
 	t.Helper()
 	pages, err := memory.Map(n * int64(unsafe.Sizeof(T(0))))
@@ -33,8 +32,8 @@ func Sparse[T csc.Index](t *testing.T, n int64) []T {
 	return memory.Slice[T](pages, n)
 }
 
-// Graph is a graph from lists of in-neighbours, with the given widths; withIDs numbers
-// the edges backwards. It panics where the lists are no graph.
+// Graph returns a graph from lists of in-neighbors, with ids and offsets of the widths; withIDs
+// numbers the edges backwards. It panics if the lists are no graph.
 func Graph(rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) *csc.Relation {
 	indptr, indices := []int64{0}, []int64(nil)
 	for _, row := range rows {

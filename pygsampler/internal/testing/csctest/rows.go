@@ -2,8 +2,7 @@ package csctest
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 
-// RandomRows is n rows of skewed degrees, some empty; edges may be parallel or self
-// loops.
+// RandomRows returns n rows of skewed degrees, some empty; edges may be parallel or self loops.
 func RandomRows(n int, seed uint64) [][]int64 {
 	rows := make([][]int64, n)
 	for v := range rows {
@@ -19,8 +18,8 @@ func RandomRows(n int, seed uint64) [][]int64 {
 	return rows
 }
 
-// EveryDegree is rows of 0 to 70 in-neighbours, and all their vertices as seeds, the last
-// one first.
+// EveryDegree returns rows of 0 to 70 in-neighbors, and all their nodes as seeds, the last one
+// first.
 func EveryDegree() (rows [][]int64, seeds []int64) {
 	for degree := range 71 {
 		row := make([]int64, degree)
@@ -32,8 +31,8 @@ func EveryDegree() (rows [][]int64, seeds []int64) {
 	return rows, seeds
 }
 
-// Awkward is small graphs that are easily sampled wrong, by name. The star has 5000
-// leaves, and as many edges as hub says.
+// Awkward returns small graphs that are easily sampled wrong, by name. The star has 5000 leaves,
+// and hub edges.
 func Awkward(hub int) map[string][][]int64 {
 	star, long := make([][]int64, 5001), make([][]int64, 41)
 	star[0] = Steps(hub, 1)

@@ -1,6 +1,6 @@
 package csctest
 
-// Steps is n vertices: 0, step, twice the step and so on.
+// Steps returns n nodes: 0, step, twice the step and so on.
 func Steps(n int, step int64) []int64 {
 	a := make([]int64, n)
 	for i := range a {
@@ -9,7 +9,7 @@ func Steps(n int, step int64) []int64 {
 	return a
 }
 
-// Squares is n squares, modulo a number of vertices: beyond a few some are repeated.
+// Squares returns n squares, modulo a number of nodes: after a few, some are repeated.
 func Squares(n int, nodes int64) []int64 {
 	a := Steps(n, 1)
 	for i, v := range a {

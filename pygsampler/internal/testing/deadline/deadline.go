@@ -1,4 +1,4 @@
-// Package deadline ends tests that would wait for ever. It serves tests alone.
+// Package deadline ends tests that would wait for ever. It serves tests only.
 package deadline
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Within fails the test, with all stacks, when f does not return in time.
+// Within fails the test, with all stacks, if f does not return in time.
 func Within(t *testing.T, limit time.Duration, f func()) {
 	t.Helper()
 	done := make(chan struct{})

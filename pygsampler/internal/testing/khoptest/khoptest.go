@@ -1,4 +1,4 @@
-// Package khoptest reads the samples of a result into plain slices. It serves tests alone.
+// Package khoptest reads the samples of a result into plain slices. It serves tests only.
 package khoptest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/walktest"
 )
 
-// Samples are those of a memory: the roots and all steps, one behind another. Edges is nil where they
-// were not asked for.
+// Samples holds the samples of a memory: the roots and all steps, one after another. Edges is nil
+// if they were not requested.
 type Samples struct{ Nodes, Edges []int64 }
 
 // Read copies samples.
@@ -25,7 +25,7 @@ func Read(m memory.Memory) (s Samples) {
 	return s
 }
 
-// Sample is the samples of a request, by one thread.
+// Sample returns the samples of a request, by one thread.
 func Sample(r *khop.Request) (Samples, error) {
 	var stop atomic.Bool
 	m, err := khop.Sample(r, walktest.Alone, &stop)

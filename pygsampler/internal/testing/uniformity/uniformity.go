@@ -1,5 +1,5 @@
-// Package uniformity tests whether counts fit a sampler without bias. It serves tests alone. The
-// large tests, over many seeds, are in tests/statistics.
+// Package uniformity tests whether counts fit an unbiased sampler. It serves tests only. The large
+// tests, over many seeds, are in tests/statistics.
 package uniformity
 
 import (
@@ -20,7 +20,7 @@ func Plausible(t testing.TB, x float64, k int, format string, args ...any) {
 	}
 }
 
-// Uniform is Pearson's statistic of counts that are equally likely.
+// Uniform returns Pearson's statistic of counts that are equally likely.
 func Uniform(counts []float64) (x float64) {
 	total := 0.0
 	for _, c := range counts {

@@ -1,4 +1,5 @@
-// Package walktest has graphs to walk on, and reads the walks of a result. It serves tests alone.
+// Package walktest provides graphs to walk on, and reads the walks of a result. It serves tests
+// only.
 package walktest
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// Graph is a graph from lists of out-neighbours, which are sorted, with adjacency; withIDs
-// numbers the edges backwards. weight, if there is one, is that of the edge at a place.
+// Graph returns a graph from lists of out-neighbors, which are sorted, with adjacency; withIDs
+// numbers the edges backwards. weight, if not nil, is the weight of the edge at a position.
 func Graph(rows [][]int64, nodes int64, idBits, indptrBits int, withIDs bool, weight func(p int) float64) *csc.Relation {
 	back := make([][]int64, nodes)
 	for v, row := range rows {
@@ -42,7 +43,7 @@ func Graph(rows [][]int64, nodes int64, idBits, indptrBits int, withIDs bool, we
 	return g
 }
 
-// Walks are those of a memory, by walk.
+// Walks holds the walks of a memory, by walk.
 type Walks struct {
 	Nodes, EdgeIDs [][]int64 // a row is a walk; EdgeIDs nil where they were not asked for
 	Lengths        []int64
@@ -79,7 +80,7 @@ func Read(m memory.Memory) (w Walks) {
 	return w
 }
 
-// Sample is the walks of a request, by one thread.
+// Sample returns the walks of a request, by one thread.
 func Sample(r *walk.Request) (Walks, error) {
 	m, err := Memory(r)
 	if err != nil {
@@ -89,7 +90,7 @@ func Sample(r *walk.Request) (Walks, error) {
 	return Read(m), nil
 }
 
-// Memory is the memory of them.
+// Memory returns the memory of the walks of a request.
 func Memory(r *walk.Request) (memory.Memory, error) {
 	var stop atomic.Bool
 	return walk.Sample(r, alone{}, &stop)
@@ -100,5 +101,5 @@ type alone struct{}
 func (alone) Borrow(int) int { return 0 }
 func (alone) Return(int)     {}
 
-// Alone is a crew that lends no worker.
+// Alone is a crew without workers.
 var Alone csc.Crew = alone{}

@@ -161,7 +161,7 @@ def _check_block(
     _expect(bool(inside.all()), f"{where}: an edge of another row")
     _expect(
         np.array_equal(in_trees(graph.indices[eid], tree, graph), block.src[block.col]),
-        f"{where}: an edge from another vertex",
+        f"{where}: an edge from another node",
     )
 
 

@@ -43,7 +43,7 @@ class Setting:
         """Parses ``1024x10,10`` or ``1024x(10,10)``; raises ValueError for other texts."""
         found = re.fullmatch(r"([1-9]\d*)x\(?(-?\d+(?:,-?\d+)*)\)?", text.replace(" ", ""))
         if not found:
-            raise ValueError(f"setting: expected a form like 1024x10,10, got {text!r}")
+            raise ValueError(f"setting: expected sizes like 1024x10,10, got {text!r}")
         return cls(int(found[1]), tuple(int(fanout) for fanout in found[2].split(",")))
 
     def __str__(self) -> str:

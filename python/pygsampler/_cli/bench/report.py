@@ -19,7 +19,7 @@ def line(row: ComparisonRow) -> str:
     if row.ratio is not None:
         text += f"  {row.ratio.median:5.2f}x DGL"
     if row.disturbed:
-        text += f"  ({row.disturbed} of {row.rounds} rounds beside other busy processes)"
+        text += f"  ({row.disturbed} of {row.rounds} rounds next to other busy processes)"
     return text
 
 

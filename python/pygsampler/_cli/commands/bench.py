@@ -28,7 +28,7 @@ _PEERS = {
 }
 
 
-@click.command(short_help="Time sampling of your graph, beside what is installed.")
+@click.command(short_help="Time sampling of your graph, and compare with installed libraries.")
 @click.argument("file", metavar="[FILE]", default="debian")
 @options.fanouts("10,10")
 @click.option("--batch-size", type=click.IntRange(1), default=1024, show_default=True)
@@ -80,13 +80,13 @@ def command(
     with options.open_graph(file) as graph:
         if not graph.is_homogeneous:
             raise CommandError(
-                f"{file}: expected a graph without types, got one with types; "
+                f"{file}: expected a homogeneous graph, got a heterogeneous one; "
                 "Graph.open(path).to_homogeneous().save(other) writes one without"
             )
         csc = _arrays(Path(file).name, graph)
         setting = Setting(min(batch_size, csc.num_nodes), fanouts)
         if not setting.batch_size:
-            raise CommandError(f"{file}: expected a graph with vertices, got none")
+            raise CommandError(f"{file}: expected a graph with nodes, got none")
         fields, notes = _contenders(device, against)
         try:
             compared = [(field[0], _compare(csc, setting, field, seconds)) for field in fields]

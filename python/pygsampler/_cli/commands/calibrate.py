@@ -64,4 +64,4 @@ def command(device: str, as_json: bool) -> None:
     output.table(out, ("work", "nanoseconds"), rows, left=1)
     if index < 0:
         out.print(f"a value is stored where it takes more than {found['operations']} operations")
-    out.print(f"kept in {found['path']}")
+    out.print(f"stored in {found['path']}")

@@ -38,22 +38,22 @@ def _edge_types(
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="Of IN; by its suffix when not given.",
+    help="The format of IN; by default its suffix says it.",
 )
 @click.option("--src", metavar="COLUMN", help="Where the sources are: a name, or a number from 0.")
 @click.option("--dst", metavar="COLUMN", help="Where the destinations are.")
 @click.option(
-    "--num-nodes", type=click.IntRange(0), help="Where vertices past the largest id have no edges."
+    "--num-nodes", type=click.IntRange(0), help="The number of nodes, if nodes after the largest id have no edges."
 )
 @click.option("--undirected", is_flag=True, help="Add each edge backwards, too.")
 @click.option(
     "--renumber/--no-renumber",
     default=None,
-    help="Number the vertices that occur from 0 and keep their ids as the array node_ids; by "
-    "default where ids of the format snap have gaps and --num-nodes is not given.",
+    help="Number the nodes that occur from 0 and keep their ids as the array node_ids; by "
+    "default if ids of the format snap have gaps and --num-nodes is absent.",
 )
 @click.option(
-    "--dtype", type=click.Choice(["int32", "int64"]), help="Of ids; by the columns when not given."
+    "--dtype", type=click.Choice(["int32", "int64"]), help="The type of ids; by default that of the columns."
 )
 @click.option(
     "--edge-data",
@@ -65,7 +65,7 @@ def _edge_types(
     "--features",
     metavar="NAME=FILE",
     multiple=True,
-    help="A file of NumPy's (.npy) with a row for each vertex, to keep as the array NAME; may be "
+    help="A NumPy file (.npy) with a row for each node, to store as the array NAME; may be "
     "repeated. pygsampler.Features.open(OUT, NAME) reads it.",
 )
 @click.option(
@@ -176,7 +176,7 @@ def _features_of(
     if quantize is not None and not given and not is_data_set:
         raise click.UsageError("--quantize: expected --features, whose rows it is for")
     if given and has_types:
-        raise click.UsageError("--features: expected none for a graph with types")
+        raise click.UsageError("--features: expected none for a heterogeneous graph")
     found = {}
     for text in given:
         name, mark, file = text.partition("=")
@@ -213,7 +213,7 @@ def _convert_with_features(
                 if len(features) != graph.num_nodes:
                     raise click.UsageError(
                         f"--features {name}={path}: expected a row for each of {graph.num_nodes} "
-                        f"vertices, got {len(features)}; --num-nodes makes a graph of as many"
+                        f"nodes, got {len(features)}; --num-nodes makes a graph of as many"
                     )
                 if quantize is not None:
                     features = features._quantize_in_file(quantize, Path(folder), True)
@@ -231,7 +231,7 @@ def _source_of_types(
         for name in ("relation", "src_type", "dst_type"):
             if name not in columns:
                 missing = f"--{name.replace('_', '-')}"
-                raise click.UsageError(f"{missing}: expected a column beside the others, got none")
+                raise click.UsageError(f"{missing}: expected a column, as for the other options, got none")
         return sources[0] if len(sources) == 1 else list(sources)
     if columns:
         raise click.UsageError("--relation: expected none with --types, which names the types")
@@ -254,7 +254,7 @@ def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: P
     for name in ("num_nodes", "undirected", "one_kind"):
         if name in chosen:
             option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option}: expected none for a graph with types")
+            raise click.UsageError(f"{option}: expected none for a heterogeneous graph")
     if isinstance(source, dict):
         source = {kind: each[0] if len(each) == 1 else each for kind, each in source.items()}
         chosen["edge_data"] = {

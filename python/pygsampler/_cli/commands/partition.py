@@ -18,26 +18,26 @@ from pygsampler._cli import options
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Where the parts come; FILE with the suffix .parts when not given.",
+    help="The folder of the parts; FILE with the suffix .parts by default.",
 )
 @click.option(
     "--reorder",
     "by",
     type=click.Choice(["rcm", "metis"]),
-    help="Number the vertices anew before, so that parts have fewer edges between them.",
+    help="Renumber the nodes first, so that parts have fewer edges between them.",
 )
 @click.option("--out-edges", is_flag=True, help="Write the out-edges, too: walks go along them.")
 @click.option(
     "--times",
     multiple=True,
     metavar="NAME",
-    help="A vertex array that is the time of edges; may be given again.",
+    help="A node array that is the time of edges; may be repeated.",
 )
 @click.option(
     "--node-data",
     multiple=True,
     metavar="NAME",
-    help="An array beside the graph with a row for each vertex, to go along; may be given again.",
+    help="An array of the file with a row for each node, to write to the parts; may be repeated.",
 )
 @click.option("--replace", is_flag=True, help="Replace parts that are there.")
 @options.as_json
@@ -74,10 +74,10 @@ def command(
     opened: Any = options.open_graph(file)
     if not opened.is_homogeneous:
         if by is not None:
-            raise click.UsageError("--reorder: expected none of a graph with types")
+            raise click.UsageError("--reorder: expected none for a heterogeneous graph")
         if node_data:
             raise click.UsageError(
-                "--node-data: expected none of a graph with types, whose arrays all go along"
+                "--node-data: expected none for a heterogeneous graph, all of whose arrays are written"
             )
         more = {"out_edges": out_edges, "times": times, "replace": replace}
         with opened as types:
@@ -158,7 +158,7 @@ def _types(
         return
     shown = output.console()
     output.title(shown, str(folder))
-    facts = [(name, f"{output.count(count)} vertices") for name, count in made.num_nodes.items()]
+    facts = [(name, f"{output.count(count)} nodes") for name, count in made.num_nodes.items()]
     facts += [(name, f"{output.count(count)} edges") for name, count in edges.items()]
     output.facts(shown, [*facts, ("parts", str(parts)), ("time", f"{found['seconds']:.1f} s")])
 
@@ -169,7 +169,7 @@ def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
         if name not in graph.file_arrays:
             known = ", ".join(sorted(graph.file_arrays)) or "none"
             raise click.UsageError(
-                f"--node-data: expected an array beside the graph, one of {known}, got {name}"
+                f"--node-data: expected an array of the file, one of {known}, got {name}"
             )
     return graph.with_data(node_data={name: graph.file_arrays[name] for name in names})
 

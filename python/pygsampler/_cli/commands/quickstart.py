@@ -30,7 +30,7 @@ import click
     "--package",
     default="python3-numpy",
     show_default=True,
-    help="The package whose neighbourhood is drawn.",
+    help="The package whose neighborhood is drawn.",
 )
 @click.option(
     "--threads",

@@ -24,7 +24,7 @@ _STARTUP = str(Path(__file__).resolve().parents[1] / "startup")
     "frameworks",
     type=click.Choice(list(PACKAGES)),
     multiple=True,
-    help="Replace the classes of this framework alone; may be given twice.",
+    help="Replace the classes of this framework only; may be repeated.",
 )
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is a module, as after `python -m`.")
 @click.argument("script")

@@ -48,7 +48,7 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
         raise click.BadParameter(str(error).removeprefix("window: ")) from None
 
 
-@click.command(short_help="Sample neighbourhoods in batches; write their edges.")
+@click.command(short_help="Sample neighborhoods in batches; write their edges.")
 @click.argument("file", metavar="FILE")
 @click.option(
     "--seeds",
@@ -73,7 +73,7 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
     type=click.Choice(["all", "new"]),
     default="all",
     show_default=True,
-    help="Expand every vertex at each hop, as DGL does, or only new ones, as PyG does.",
+    help="Expand every node at each hop, as DGL does, or only new ones, as PyG does.",
 )
 @click.option("--time", "time_", metavar="NAME", help="The array of times of edges or of nodes.")
 @click.option(

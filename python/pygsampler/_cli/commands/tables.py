@@ -20,7 +20,7 @@ from pygsampler._cli import options
     "--schema",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keys, links and times: YAML, or JSON; guessed when not given.",
+    help="Keys, links and times: YAML, or JSON; guessed by default.",
 )
 @click.option(
     "--out",

@@ -42,7 +42,7 @@ def _walks_of_types(
     for name in _WITHOUT_TYPES:
         if is_given(name):
             option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option}: expected none for a graph with types")
+            raise click.UsageError(f"{option}: expected none for a heterogeneous graph")
     if metapath is None:
         raise click.BadParameter(
             f"expected relations of {', '.join(':'.join(kind) for kind in graph.edge_types)}, "
@@ -56,7 +56,7 @@ def _walks_of_types(
     return MetaPathWalk(kinds, edge_ids=edge_ids, **{name: walked[name] for name in names})
 
 
-@click.command(short_help="Walk from vertices at random; write the walks.")
+@click.command(short_help="Walk from nodes at random; write the walks.")
 @click.argument("file", metavar="FILE")
 @click.option(
     "--seeds",

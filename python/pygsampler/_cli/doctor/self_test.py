@@ -143,7 +143,7 @@ def _breach(case: Case, indptr: array[int], indices: array[int], batch: MiniBatc
                 return f"blocks[{hop}], row {row}: expected {take} edges, got {len(mine)}"
             drawn = [edges[at] for at in mine]
             if any(not first <= edge < last for edge in drawn):
-                return f"blocks[{hop}], row {row}: an edge is not one of vertex {vertex}"
+                return f"blocks[{hop}], row {row}: an edge is not one of node {vertex}"
             if len(set(drawn)) < len(drawn) and not case.replace:
                 return f"blocks[{hop}], row {row}: an edge came twice"
             if any(nodes[sources[at]] != indices[edges[at]] for at in mine):

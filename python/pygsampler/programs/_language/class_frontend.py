@@ -65,12 +65,12 @@ def function_of_class(form: type) -> Callable[..., Any]:
                 refuse(
                     form,
                     theirs,
-                    f"expected it to be called {ours}; classes in the paper's own form, with a "
+                    f"expected it to be called {ours}; classes with the paper's own interface, with a "
                     "sample for each root, are pygsampler.research.nextdoor.NextDoor's",
                 )
         check_methods(form, _NEXTDOOR, ("sample_size",))
         if "output" in inspect.signature(form).parameters:
-            refuse(form, None, "output: expected another name, since samplers of this form have it")
+            refuse(form, None, "output: expected another name, since samplers of this kind have it")
         named.append(
             inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, default=_OUTPUTS[0])
         )
@@ -85,7 +85,7 @@ def function_of_class(form: type) -> Callable[..., Any]:
         refuse(
             form,
             None,
-            "expected a method next (NextDoor's form), or init and execute or the named steps "
+            "expected a method next (as in NextDoor), or init and execute or the named steps "
             "of GNNSampler's, got neither",
         )
 
@@ -133,7 +133,7 @@ def _nextdoor(form: type, A: GraphMatrix, seeds: NodeList, constants: dict[str, 
             transits = app.step_transits(A, sampled, transits, step)
             if not isinstance(transits, NodeList):
                 got = describe(transits)
-                refuse(form, "step_transits", f"expected a list of vertices, got {got}")
+                refuse(form, "step_transits", f"expected a list of nodes, got {got}")
         else:
             transits = met[f"step_{step}"]
     return met if output == "steps" else blocks

@@ -66,9 +66,9 @@ class Expr:
             try:
                 return self._trace.add("const", value=float(value))
             except OverflowError:
-                self._refuse(f"{describe(other)} beside", "expected a number of double precision")
+                self._refuse(f"{describe(other)} with", "expected a number of double precision")
         raise self._trace.refuse(
-            describe(other), f"expected a number or a value of the program beside {self._what}"
+            describe(other), f"expected a number or a value of the program with {self._what}"
         )
 
     def _refuse(self, what: str, hint: str) -> NoReturn:
@@ -88,13 +88,13 @@ class Expr:
         self._refuse("the length of", "expected count(), since it differs from batch to batch")
 
     def __float__(self) -> float:
-        self._refuse("a number made of", "it is known in a batch alone")
+        self._refuse("a number computed from", "it is known in a batch alone")
 
     def __int__(self) -> int:
-        self._refuse("a number made of", "it is known in a batch alone")
+        self._refuse("a number computed from", "it is known in a batch alone")
 
     def __index__(self) -> int:
-        self._refuse("an index made of", "it is known in a batch alone")
+        self._refuse("an index computed from", "it is known in a batch alone")
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         left = number(inputs[0])

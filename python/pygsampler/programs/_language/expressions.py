@@ -48,7 +48,7 @@ class NodeList(Expr):
     """
 
     __slots__ = ("_kind",)
-    _what = "a list of vertices"
+    _what = "a list of nodes"
 
     def __init__(self, trace: ProgramTrace, node: int, kind: str | None = None) -> None:
         super().__init__(trace, node)
@@ -64,13 +64,13 @@ class NodeList(Expr):
     __hash__ = object.__hash__
 
     def __add__(self, other: Any) -> Any:
-        self._refuse("+ of", "expected concat(other), or | for the distinct vertices of both")
+        self._refuse("+ of", "expected concat(other), or | for the distinct nodes of both")
 
     def __sub__(self, other: Any) -> Any:
-        self._refuse("- of", "expected V[mask], which chooses vertices")
+        self._refuse("- of", "expected V[mask], which chooses nodes")
 
     def __and__(self, other: Any) -> Any:
-        self._refuse("& of", "expected V[mask], which chooses vertices")
+        self._refuse("& of", "expected V[mask], which chooses nodes")
 
     def __or__(self, other: NodeList) -> NodeList:
         """The nodes of both, distinct, in the order of their first occurrence."""
@@ -89,7 +89,7 @@ class NodeList(Expr):
         """The nodes whose value in a vector along this list is not 0, or the nodes of a type."""
         if isinstance(mask, str):
             trace = self._trace
-            place = trace.kind(trace.named(mask, "a type of vertices"))
+            place = trace.kind(trace.named(mask, "a type of nodes"))
             types = Vector(trace, trace.add("vertices", name=TYPE))
             mine = types[self] == place
             return NodeList(trace, self._make(NodeList, "pick", mine)._node, mask)
@@ -109,7 +109,7 @@ class NodeList(Expr):
 
     def _other_list(self, other: Any) -> NodeList:
         if not isinstance(other, NodeList):
-            self._refuse(f"{describe(other)} beside", "expected another list of vertices")
+            self._refuse(f"{describe(other)} with", "expected another list of nodes")
         return other
 
 
@@ -330,7 +330,7 @@ class Vector(Arithmetic):
         from it.
         """
         if not isinstance(vertices, NodeList):
-            self._refuse(f"{describe(vertices)} as an index of", "expected a list of vertices")
+            self._refuse(f"{describe(vertices)} as an index of", "expected a list of nodes")
         made: Vector = self._make(Vector, "gather", vertices)
         return made
 
@@ -503,8 +503,8 @@ class Input:
             return nodes
         if not isinstance(other, Matrix) or self._shape[0] != self._shape[1]:
             raise self._trace.refuse(
-                f"the input {self._name} of shape {self._shape} beside {other._what}",
-                "expected a tensor of shape (num_nodes, num_nodes) beside a matrix, of shape "
+                f"the input {self._name} of shape {self._shape} with {other._what}",
+                "expected a tensor of shape (num_nodes, num_nodes) with a matrix, of shape "
                 "(num_nodes,), or the product P @ Q.T of rows",
             )
         made: Matrix = other._make(Matrix, "data", name=input_array(self._name))
@@ -557,7 +557,7 @@ class DenseRows(Expr):
             return self._make(Vector, "entry", k=k)
         if not isinstance(key, NodeList):
             self._refuse(
-                f"{describe(key)} as an index of", "expected a list of vertices, or [:, k]"
+                f"{describe(key)} as an index of", "expected a list of nodes, or [:, k]"
             )
         return self._make(DenseRows, "take", key)
 
@@ -644,7 +644,7 @@ class DenseProduct:
     def _at(self, other: Any) -> Matrix:
         if not isinstance(other, Matrix):
             self._P._refuse(
-                f"{describe(other)} beside the product P @ Q.T of", "expected a matrix with edges"
+                f"{describe(other)} with the product P @ Q.T of", "expected a matrix with edges"
             )
         return other.dot(self._P, self._Q)
 
@@ -687,7 +687,7 @@ class Matrix(Arithmetic):
                 continue
             if not isinstance(vertices, NodeList):
                 self._refuse(
-                    f"{describe(vertices)} as the {end} of", "expected : or a list of vertices"
+                    f"{describe(vertices)} as the {end} of", "expected : or a list of nodes"
                 )
             of = self._other(vertices)
             if end == "columns":

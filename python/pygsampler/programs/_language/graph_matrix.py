@@ -64,18 +64,18 @@ class GraphMatrix(Matrix):
             return Matrix(trace, trace.once("cross", trace.once("unique", rows._node), every))
         if not isinstance(columns, NodeList):
             raise trace.refuse(
-                f"A[..., {describe(columns)}]", "expected a list of vertices for columns"
+                f"A[..., {describe(columns)}]", "expected a list of nodes for columns"
             )
         if isinstance(rows, slice) and rows == slice(None):
             return Matrix(trace, trace.once("slice", columns._node))
         if not isinstance(rows, NodeList):
-            raise trace.refuse(f"A[{describe(rows)}, ...]", "expected : or a list of vertices")
+            raise trace.refuse(f"A[{describe(rows)}, ...]", "expected : or a list of nodes")
         return Matrix(trace, trace.once("cross", rows._node, columns._node))
 
     def induce(self, vertices: NodeList) -> InducedMatrix:
         """``A[vertices, vertices]``: the edges among distinct nodes."""
         if not isinstance(vertices, NodeList):
-            raise self._trace.refuse(f"induce: {describe(vertices)}", "expected a list of vertices")
+            raise self._trace.refuse(f"induce: {describe(vertices)}", "expected a list of nodes")
         made = InducedMatrix(self._trace, self[vertices, vertices]._node)
         made.vertices = vertices
         return made
@@ -92,7 +92,7 @@ class GraphMatrix(Matrix):
 
     def features(self, name: str) -> DenseRows:
         """The node array ``name``, of rows of values, as dense rows of all nodes."""
-        name = self._trace.named(name, "a vertex array")
+        name = self._trace.named(name, "a node array")
         return DenseRows(self._trace, self._trace.add("features", name=name))
 
     def degree(self) -> Vector:
@@ -115,7 +115,7 @@ class GraphMatrix(Matrix):
         """
         trace = self._trace
         if not isinstance(roots, NodeList):
-            raise trace.refuse(f"walk: roots: {describe(roots)}", "expected a list of vertices")
+            raise trace.refuse(f"walk: roots: {describe(roots)}", "expected a list of nodes")
         k = constant_count(self, "walk", length)
         return NodeList(trace, trace.add("walk", roots._node, k=k, site=trace.site()))
 
@@ -157,14 +157,14 @@ class RelationMatrix(GraphMatrix):
     def __getitem__(self, key: Any) -> Matrix:
         """The edges of this relation, sliced by ``key`` as the graph's matrix is."""
         if isinstance(key, tuple) and len(key) == 3:
-            self._refuse(f"{describe(key)} as an index of", "expected a list of vertices")
+            self._refuse(f"{describe(key)} as an index of", "expected a list of nodes")
         made = super().__getitem__(key)
         # Once all relations are known: before, it would be told instead of a type that none has.
         if self._trace.known:
             for given, end, what in zip(key, self._ends, ("rows", "columns"), strict=True):
                 kind = given._kind if isinstance(given, NodeList) else None
                 if kind not in (None, end):
-                    self._refuse(f"{kind!r} as the {what} of", f"expected vertices of type {end!r}")
+                    self._refuse(f"{kind!r} as the {what} of", f"expected nodes of type {end!r}")
         return Matrix(self._trace, self._own(made._node))
 
     def _own(self, node: int) -> int:

@@ -40,7 +40,7 @@ def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
         if not isinstance(value, (DenseRows, Vector, NodeList)):
             raise trace.refuse(
                 f"return: {name}: {describe(value)}",
-                "expected a vector, dense rows or a list of vertices",
+                "expected a vector, dense rows or a list of nodes",
             )
     if made is None:
         kind, nodes = "vectors", []
@@ -70,7 +70,7 @@ def _steps(trace: ProgramTrace, made: NodeList, beside: Mapping[str, Any]) -> in
     _, _, *walk = trace.lines[made._node].split(" ")
     if walk[:2] != ["walk", "%0"] or walk[-1] != "site=0" or beside or trace.relations:
         raise trace.refuse(
-            "return: a list of vertices",
+            "return: a list of nodes",
             'expected A.walk(seeds, length), the first that draws, alone, or {"name": list}',
         )
     return int(walk[2].removeprefix("k="))

@@ -90,7 +90,7 @@ def asgcn_trained(
     shape = tuple(getattr(features, "shape", ()))
     if len(shape) != 2 or shape[0] != graph.num_nodes:
         raise ValueError(
-            f"features: expected a row for each of {graph.num_nodes} vertices, got shape {shape}"
+            f"features: expected a row for each of {graph.num_nodes} nodes, got shape {shape}"
         )
     rows = finite_values(features, "features", shape).copy()
     return ASGCNScores(asgcn(nodes=nodes, weight=weight, seed=seed), rows, w)

@@ -174,7 +174,7 @@ class Bandit(LearnedSampler):
         nodes, edges = self._sizes
         if (graph.num_nodes, graph.num_edges) != (nodes, edges):
             raise ValueError(
-                f"graph: expected the one of {nodes} vertices and {edges} edges that is learned "
+                f"graph: expected the one of {nodes} nodes and {edges} edges that is learned "
                 f"about, got {graph!r}"
             )
         return super().sampled_graph(graph)

@@ -79,9 +79,9 @@ class GradientBounds(LearnedSampler):
             low, high = int(ids.min()), int(ids.max())
             if low < 0 or high >= len(bounds):
                 wrong = low if low < 0 else high
-                raise IndexError(f"nodes: expected vertices below {len(bounds)}, got {wrong}")
+                raise IndexError(f"nodes: expected nodes below {len(bounds)}, got {wrong}")
             if len(np.unique(ids)) != len(ids):
-                raise ValueError("nodes: expected distinct vertices, got one twice")
+                raise ValueError("nodes: expected distinct nodes, got one twice")
             if values.min() < 0:
                 raise ValueError(f"norms: expected numbers >= 0, got {values.min()}")
             values = np.maximum(values, max(least * values.mean(), _TINY))

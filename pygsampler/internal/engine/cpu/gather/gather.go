@@ -1,4 +1,4 @@
-// Package gather copies table rows by index on the CPU, quantized ones as the floats that they are.
+// Package gather copies rows of tables by index on the CPU, and converts quantized rows to floats.
 package gather
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Part is rows of one table: row IDs[i] of Table becomes row i of Out, byte by byte, or as Form says.
+// Part is a set of rows of one table: row IDs[i] of Table becomes row i of Out, byte by byte, or as
+// Form says.
 type Part struct {
 	IDs   csc.Array
 	Table []byte // rows without gaps
@@ -23,7 +24,7 @@ type Part struct {
 	Form  quantized.Form
 }
 
-// OutRow is the bytes of a row of Out.
+// OutRow returns the bytes of a row of Out.
 func (p *Part) OutRow() int64 {
 	if p.Form.Kind == 0 {
 		return p.Row
@@ -31,7 +32,7 @@ func (p *Part) OutRow() int64 {
 	return p.Form.ReadBytes()
 }
 
-// IDError says that a part asks for a row that its table does not have.
+// IDError reports an id of a row that the table does not have.
 type IDError struct {
 	Part      int
 	Place, ID int64
@@ -42,14 +43,14 @@ func (e *IDError) Error() string {
 	return fmt.Sprintf("ids[%d]: expected an integer in [0, %d), got %d", e.Place, e.Rows, e.ID)
 }
 
-// Unwrap says which kind of error it is.
+// Unwrap returns the kind of the error.
 func (e *IDError) Unwrap() error { return request.ErrIndex }
 
 // unitBytes is how much a worker takes at a time.
 const unitBytes = 1 << 17
 
-// Copy makes all parts. It returns request.ErrCancelled soon after stop is set, and an
-// IDError for the first wrong id of the first part that has one.
+// Copy copies all parts. It returns request.ErrCancelled soon after stop is set, and an IDError for
+// the first wrong id of the first part that has one.
 func Copy(parts []Part, crew csc.Crew, stop *atomic.Bool) error {
 	c := copying{parts: parts, stop: stop}
 	for _, p := range parts {
@@ -160,7 +161,7 @@ func words[W uint32 | uint64, I int32 | int64](table []byte, ids []I, out []byte
 	}
 }
 
-// Borrow is a part of arrays at Python's addresses, without Out.
+// Borrow returns a part of arrays at Python's addresses, without Out.
 func Borrow(ids, count int64, bits int, table, rows, row int64) Part {
 	return Part{IDs: csc.Borrow(ids, count, bits), Table: memory.View[byte](table, rows*row), Row: row}
 }

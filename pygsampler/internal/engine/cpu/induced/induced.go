@@ -12,28 +12,28 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/smallmap"
 )
 
-// edge is one between two of a tree's vertices: the place of its source among all vertices,
+// edge is one between two of a tree's nodes: the place of its source among all nodes,
 // and its place in the CSC.
 type edge struct{ source, place int64 }
 
-// crewVertices is how many vertices there are for each worker beside the caller.
+// crewVertices is the number of nodes for each worker in addition to the caller.
 const crewVertices = 256
 
-// Edges makes a memory, with one reference, of integers of 64 bits: where the in-edges of
-// each vertex begin, one more than vertices; the sources of the edges, as places among the
-// vertices; and the ids of the edges. The edges are all those between vertices of one tree,
-// trees[i] that of vertices[i], in the order of their targets and of the CSC. Of a vertex
-// that a tree has twice each occurrence has the in-edges, and edges out come from the first.
+// Edges returns a memory, with one reference, of 64-bit integers: the offsets of the in-edges of
+// each node, one more than nodes; the sources of the edges, as positions among the nodes; and the
+// ids of the edges. The edges are all edges between nodes of one tree, trees[i] being the tree of
+// vertices[i], in the order of their targets and of the CSC. If a tree has a node twice, each
+// occurrence has the in-edges, and out-edges come from the first.
 func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.Memory, err error) {
 	count := vertices.Len()
 	members, err := membersOf(g, vertices, trees)
 	if err != nil {
 		return m, err
 	}
-	// 16 bytes for each tree's list are small beside the edges of a vertex.
+	// 16 bytes for each tree's list are little compared to the edges of a node.
 	found := make([][]edge, len(members))
 	starts := make([]int64, count+1)
-	// A thread is woken for some hundred vertices, not for each tree.
+	// A thread is woken for some hundred nodes, not for each tree.
 	units := min(int64(len(members)), 1+count/crewVertices)
 	var next atomic.Int64
 	csc.Crewed(crew, units, func() {
@@ -80,20 +80,20 @@ func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.
 	return m, nil
 }
 
-// membersOf is the places of each tree's vertices, ascending.
+// membersOf is the places of each tree's nodes, ascending.
 func membersOf(g *csc.Relation, vertices, trees csc.Array) ([][]int64, error) {
 	if trees.Len() != vertices.Len() {
-		return nil, fmt.Errorf("%w: trees: expected one for each of %d vertices, got %d", request.ErrValue, vertices.Len(), trees.Len())
+		return nil, fmt.Errorf("%w: trees: expected one for each of %d nodes, got %d", request.ErrValue, vertices.Len(), trees.Len())
 	}
 	var largest int64 = -1
 	for i := range vertices.Len() {
 		if v := vertices.At(i); v < 0 || v >= g.NumNodes {
 			return nil, fmt.Errorf("%w: nodes: expected ids below %d, got %d", request.ErrIndex, g.NumNodes, v)
 		}
-		// A tree has a vertex at least, but for those of which none is left.
+		// A tree has a node at least, but for those of which none is left.
 		t := trees.At(i)
 		if t < 0 || t >= vertices.Len() {
-			return nil, fmt.Errorf("%w: trees: expected numbers below that of the vertices, %d, got %d", request.ErrValue, vertices.Len(), t)
+			return nil, fmt.Errorf("%w: trees: expected numbers below that of the nodes, %d, got %d", request.ErrValue, vertices.Len(), t)
 		}
 		largest = max(largest, t)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Attention is a reduction by the softmax of each row's scores, leaky_relu(Source + Target + Edge), of which each may be missing.
-// Scores and gradients are of the type that values are added as: float32 for those of 16 bits. Out
-// is written by Attend; AttendBack reads the gradient there.
+// Attention is a reduction by the softmax of each row's scores, leaky_relu(Source + Target + Edge),
+// any of which may be missing. Scores and gradients have the type of the sums: float32 for 16-bit
+// values. Attend writes Out; AttendBack reads the gradient there.
 type Attention struct {
 	Reduction
 	Source int64 // [Sources, Heads]; 0, as Target and Edge: none
@@ -22,7 +22,7 @@ type Attention struct {
 	Edge   int64 // [Edges, Heads]
 	Log    int64 // [Rows, Heads]: of the sum of a row's exponentials; 0 in Attend: nobody asks
 
-	// Of AttendBack.
+	// Arguments of AttendBack.
 	Alpha    int64 // [Edges, Heads], floats: the weights
 	Pre      int64 // [Edges, Heads]: the gradients of Source + Target + Edge; for padding 0 with an Edge, else as Alpha not written
 	ToTarget int64 // [Rows, Heads]: the gradients of Target; 0: nobody asks
@@ -30,7 +30,7 @@ type Attention struct {
 	Slope float64 // of what is below 0
 }
 
-// Check looks at all but what stands in memory.
+// Check validates all fields; it does not read the arrays.
 func (a *Attention) Check() error {
 	if err := a.Reduction.Check(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (a *Attention) c() C.pgs_attention {
 	}
 }
 
-// Attend makes Out, and Log; or, where there is an Alpha, what AttendBack says.
+// Attend computes Out and Log, or, if there is an Alpha, the results of AttendBack.
 func (a *Attention) Attend(crew csc.Crew) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (a *Attention) Attend(crew csc.Crew) error {
 	})
 }
 
-// Scores are scores of edges, of which Out becomes the softmax in each row; with Grad X is what
-// it was, and Out becomes the gradient of the scores. Out is 0 for padding.
+// Scores are scores of edges; Out becomes their softmax in each row. With Grad, X is that softmax,
+// and Out becomes the gradient of the scores. Out is 0 for padding.
 type Scores struct {
 	Indptr int64 // [Rows + 1], ids, from 0 to at most Edges
 	X      int64 // [Edges, Heads], floats
@@ -93,13 +93,13 @@ func (s *Scores) reduction() Reduction {
 	}
 }
 
-// Check looks at all but what stands in memory.
+// Check validates all fields; it does not read the arrays.
 func (s *Scores) Check() error {
 	r := s.reduction()
 	return r.Check()
 }
 
-// Softmax makes Out.
+// Softmax computes Out.
 func (s *Scores) Softmax(crew csc.Crew) error {
 	r := s.reduction()
 	if _, err := r.checked(); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// EdgeScores are the scores that edges have in GATv2, Att times leaky_relu(X + Own + Edge) of each
-// head, or their gradients. Scores and those of Att are of the type that values are added as:
-// float32 for those of 16 bits.
+// EdgeScores are the scores of edges in GATv2, Att times leaky_relu(X + Own + Edge) of each head,
+// or their gradients. Scores and the gradients of Att have the type of the sums: float32 for 16-bit
+// values.
 type EdgeScores struct {
 	Reduction
 	Own    int64 // [Rows, Width], floats
@@ -28,7 +28,7 @@ type EdgeScores struct {
 	Slope float64 // of what is below 0
 }
 
-// Check looks at all but what stands in memory.
+// Check validates all fields; it does not read the arrays.
 func (a *EdgeScores) Check() error {
 	switch err := a.Reduction.Check(); {
 	case err != nil:
@@ -43,7 +43,7 @@ func (a *EdgeScores) Check() error {
 	return nil
 }
 
-// Make makes Scores, or with ToOwn their gradients.
+// Make computes Scores, or with ToOwn their gradients.
 func (a *EdgeScores) Make(crew csc.Crew) error {
 	if err := a.Check(); err != nil {
 		return err

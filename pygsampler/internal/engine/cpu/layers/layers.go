@@ -28,8 +28,8 @@ const (
 	Max  = C.PGS_MAX
 )
 
-// Reduction says what is reduced: addresses of arrays in C order that Python keeps. Edges from
-// the last offset on are padding, which nobody looks at.
+// Reduction describes a reduction by the addresses of arrays in C order that Python keeps alive.
+// Edges from the last offset on are padding and are never read.
 type Reduction struct {
 	X       int64 // [Table, Width], floats
 	Indptr  int64 // [Rows + 1], ids, from 0 to at most Edges
@@ -48,15 +48,15 @@ type Reduction struct {
 	Degrees int64 // [Sources + 1], ids: offsets, by whose steps each source's row is divided; 0: none
 	Places  int64 // [Edges], ids: which weight an edge has, if any; 0: its own
 
-	// Sums of rows of at least 2 Piece edges are sums of pieces of so many, of which the last has
-	// what is left; 0: rows are sums of edges.
+	// Piece splits the sums of rows of at least 2 Piece edges into sums of pieces of Piece edges,
+	// the last of which has the rest; 0: rows are sums of edges.
 	Piece int64
 }
 
 // unitValues is about how many values a worker reads at a time.
 const unitValues = 1 << 18
 
-// Reduce makes Out, and Best.
+// Reduce computes Out, and Best.
 func (r *Reduction) Reduce(crew csc.Crew) error {
 	c, err := r.checked()
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Reduction) reduceLong(c *C.pgs_reduction, row, pieces int64, crew csc.C
 	return err
 }
 
-// Dots writes to dots [Edges, Heads] the products of each edge's row of X and row of Out; 0 for
+// Dots writes to dots [Edges, Heads] the dot products of each edge's row of X and row of Out; 0 for
 // padding.
 func (r *Reduction) Dots(dots int64, crew csc.Crew) error {
 	c, err := r.checked()
@@ -119,8 +119,8 @@ func (r *Reduction) clearPadding(array, each int64) {
 	clear(memory.View[byte](array+last*each, (r.Edges-last)*each))
 }
 
-// Transpose groups the edges by their sources: starts [Sources + 1], and the row and the
-// place of each edge, in the order of the edges. Places may be 0: nobody asks.
+// Transpose groups the edges by their sources: starts [Sources + 1], and the row and the position
+// of each edge, in the order of the edges. places may be 0 to leave the positions out.
 func (r *Reduction) Transpose(starts, rows, places int64) error {
 	c, err := r.checked()
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Reduction) Transpose(starts, rows, places int64) error {
 	return r.fault(int64(C.pgs_transpose(&c, pointer(starts), pointer(rows), pointer(places))))
 }
 
-// Check looks at all but what stands in memory.
+// Check validates all fields; it does not read the arrays.
 func (r *Reduction) Check() error {
 	switch {
 	case r.IDBits != 32 && r.IDBits != 64 || r.FloatBits != 16 && r.FloatBits != 32 && r.FloatBits != 64:

@@ -1,5 +1,5 @@
 // Package negatives draws the negative samples of skip-gram for walks, uniformly or by degree, and
-// makes the table that draws by degree need. docs/concepts/randomness.md has the rule.
+// builds the table for draws by degree. docs/concepts/randomness.md has the rule.
 package negatives
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Request asks for Count numbers for each of some places. A place p is slot p % Slots of walk
-// p / Slots, and number k of it is draw (p % Slots) * Count + k of the walk's state: neither the
-// other places nor their order change it. The zero value asks for none.
+// Request asks for Count numbers for each of several places. A place p is slot p % Slots of walk p
+// / Slots, and its number k is draw (p % Slots) * Count + k of the walk's state: neither the other
+// places nor their order change it. The zero value asks for no numbers.
 type Request struct {
 	Seed   uint64
 	Epoch  uint32
 	Batch  uint64
 	Site   uint8     // which draws of the walk; those of sites are independent
 	Below  int64     // numbers are in [0, Below)
-	Alias  []uint64  // of Below vertices, as rng.Weights has it; nil: all are equally likely
+	Alias  []uint64  // of Below nodes, as rng.Weights has it; nil: all are equally likely
 	Places csc.Array // of 64 bits, >= 0; Bits 0: those from 0 on
 	Rows   int64     // how many places
 	Slots  int64     // of a walk, at least 1
@@ -28,7 +28,7 @@ type Request struct {
 	Out    csc.Array // Rows * Count
 }
 
-// Check refuses what cannot be drawn. CUDA takes the same.
+// Check returns an error for requests that cannot be served, on the CPU and on CUDA.
 func (r *Request) Check() error {
 	switch {
 	case r.Rows < 0 || r.Count < 0 || r.Slots < 1 || r.Rows > (1<<62)/max(r.Count, 1):
@@ -36,14 +36,14 @@ func (r *Request) Check() error {
 	case r.Slots > (1<<62)/max(r.Count, 1):
 		return fmt.Errorf("%w: negatives: expected fewer draws of a walk, got %d slots of %d", request.ErrValue, r.Slots, r.Count)
 	case r.Below < 1 && r.Rows*r.Count > 0:
-		return fmt.Errorf("%w: negatives: expected a graph with vertices, got one of %d", request.ErrValue, r.Below)
+		return fmt.Errorf("%w: negatives: expected a graph with nodes, got one of %d", request.ErrValue, r.Below)
 	case r.Epoch > rng.MaxEpoch || r.Batch > rng.MaxBatch:
 		return fmt.Errorf("%w: negatives: expected an epoch and a batch of at most %d and %d, got %d and %d", request.ErrValue, rng.MaxEpoch, int64(rng.MaxBatch), r.Epoch, r.Batch)
 	}
 	return nil
 }
 
-// Stream is where the states of walks come from.
+// Stream returns the random stream that the states of walks come from.
 func (r *Request) Stream() rng.Stream {
 	return rng.NewStream(r.Seed, r.Epoch, r.Batch, r.Site, rng.Negatives)
 }
@@ -63,7 +63,7 @@ func (r *Request) Draw(crew csc.Crew) error {
 		return fmt.Errorf("negatives: %d rows of %d, %d places, out of %d", r.Rows, r.Count, r.Places.Len(), r.Out.Len())
 	}
 	if r.Alias != nil && int64(len(r.Alias)) != r.Below {
-		return fmt.Errorf("negatives: a table of %d for %d vertices", len(r.Alias), r.Below)
+		return fmt.Errorf("negatives: a table of %d for %d nodes", len(r.Alias), r.Below)
 	}
 	if r.Out.Bits == 32 {
 		draw(r, r.Out.I32, crew)

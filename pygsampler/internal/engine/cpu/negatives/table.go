@@ -11,9 +11,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Table makes the alias table by which vertices are drawn in proportion to a power of their number of
-// in-edges; a vertex without any counts as one with one. Its exported fields are the caller's to
-// set; any goroutine may halt it and look how far it is.
+// Table builds the alias table for drawing nodes in proportion to a power of their in-degree; a
+// node without in-edges counts as a node with one. The caller sets the exported fields; any
+// goroutine may halt it and read its progress.
 type Table struct {
 	Relation *csc.Relation // on the CPU
 	Power    float64       // in [0, 1]
@@ -25,19 +25,20 @@ type Table struct {
 // Halt makes Run return csc.ErrStopped soon.
 func (t *Table) Halt() { t.stop.Store(true) }
 
-// Progress is how many vertices are looked at, each twice, and all there will be.
+// Progress returns the number of nodes processed, each of which counts twice, and their total.
 func (t *Table) Progress() (done, total int64) { return t.done.Load(), 2 * t.Relation.NumNodes }
 
-// Run makes the memory, with one reference: 64 bits for each vertex.
+// Run returns the memory, with one reference: 64 bits for each node.
 func (t *Table) Run() (m memory.Memory, err error) {
 	g, n := t.Relation, t.Relation.NumNodes
 	if !(t.Power >= 0 && t.Power <= 1) {
 		return m, fmt.Errorf("%w: power: expected a number in [0, 1], got %v", request.ErrValue, t.Power)
 	}
 	if n > math.MaxInt32 {
-		return m, fmt.Errorf("%w: power: expected 0 for a graph of 2^31 vertices or more, got %v for %d", request.ErrValue, t.Power, n)
+		return m, fmt.Errorf("%w: power: expected 0 for a graph of 2^31 nodes or more, got %v for %d", request.ErrValue, t.Power, n)
 	}
-	// Beside the table its sums, weights and units, 8 bytes each, and 4 of the order.
+	// In addition to the table: its sums, weights and units, 8 bytes each, and 4 bytes for the
+	// order.
 	if err := memory.Affordable(36 * n); err != nil {
 		return m, err
 	}
@@ -69,7 +70,7 @@ func (t *Table) Run() (m memory.Memory, err error) {
 	return m, nil
 }
 
-// looked is after how many vertices it is asked whether to stop.
+// looked is after how many nodes it is asked whether to stop.
 const looked = 1 << 16
 
 // powers of degrees; small ones are computed once.

@@ -1,5 +1,5 @@
-// Package pagerank finds the nodes around a root by personalised PageRank, in integers:
-// the result is the same on every machine and for every number of threads.
+// Package pagerank finds the nodes around a root by personalized PageRank, in integers: the result
+// is the same on every machine and for every number of threads.
 package pagerank
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/smallmap"
 )
 
-// One is the score 1: all scores of a root and what is still to be pushed are One together.
+// One is the score 1: the scores of a root and its residuals sum to One.
 const One = 1 << 60
 
 // The least that may be asked for: below it what a push keeps is rounded to nothing.
@@ -25,29 +25,28 @@ const (
 	MinEpsilon = 1e-12
 )
 
-// Scores finds, for each root, the vertices where a walk from it ends most often: against
-// the edges, stopping at each step with the chance Alpha, and at a vertex without in-edges.
-// Its exported fields are the caller's to set; any goroutine may halt it and look how far
-// it is.
+// Scores finds, for each root, the nodes where a walk from it ends most often. The walk goes
+// against the edges and stops at each step with the probability Alpha, and at a node without
+// in-edges. The caller sets the exported fields; any goroutine may halt it and read its progress.
 type Scores struct {
 	Relation  *csc.Relation // on the CPU, rows whole
 	Roots     csc.Array
-	Most      int64   // vertices of a root, itself among them, which is always there
+	Most      int64   // nodes of a root, itself among them, which is always there
 	Alpha     float64 // in [MinAlpha, 1]
-	Epsilon   float64 // in [MinEpsilon, 1]: a vertex is pushed where it holds so much for each in-edge
-	Threshold float64 // in [0, 1]: the part of the best score of another vertex than the root that one must have
+	Epsilon   float64 // in [MinEpsilon, 1]: a node is pushed where it holds so much for each in-edge
+	Threshold float64 // in [0, 1]: the part of the best score of another node than the root that one must have
 
 	stop atomic.Bool
 	done atomic.Int64
 }
 
-// Scored is a vertex and its score, of One.
+// Scored is a node and its score, in units of One.
 type Scored struct{ Vertex, Score int64 }
 
 // Halt makes Run return csc.ErrStopped soon.
 func (s *Scores) Halt() { s.stop.Store(true) }
 
-// Progress is how many roots are done, and all there are.
+// Progress returns the number of completed roots and of all roots.
 func (s *Scores) Progress() (done, total int64) { return s.done.Load(), s.Roots.Len() }
 
 func (s *Scores) check() error {
@@ -71,9 +70,9 @@ func (s *Scores) check() error {
 	return nil
 }
 
-// Run makes the memory, with one reference, of integers of 64 bits: where the vertices of
-// each root begin, one more than roots; the vertices, the root first and then by descending
-// score, equal ones by id; and their scores.
+// Run returns the memory, with one reference, of 64-bit integers: the offsets of the nodes of each
+// root, one more than roots; the nodes, the root first and then by descending score, equal scores
+// by id; and their scores.
 func (s *Scores) Run() (m memory.Memory, err error) {
 	if err := s.check(); err != nil {
 		return m, err
@@ -118,7 +117,7 @@ func (s *Scores) Run() (m memory.Memory, err error) {
 	return m, nil
 }
 
-// pusher has what a root's walk has left where, by numbers in the order in which vertices
+// pusher has what a root's walk has left where, by numbers in the order in which nodes
 // were met.
 type pusher struct {
 	*Scores
@@ -143,7 +142,7 @@ func (p *pusher) around(root int64) []Scored {
 			return nil
 		}
 		p.push(p.queue[at])
-		// What was pushed is of no use any more, and a vertex may wait many times.
+		// What was pushed is of no use any more, and a node may wait many times.
 		if at >= 1<<12 && 2*at > len(p.queue) {
 			p.queue = p.queue[:copy(p.queue, p.queue[at+1:])]
 			at = -1
@@ -152,7 +151,7 @@ func (p *pusher) around(root int64) []Scored {
 	return p.best(root)
 }
 
-// give adds to what is left at a vertex, which waits for its push where that is enough.
+// give adds to what is left at a node, which waits for its push where that is enough.
 func (p *pusher) give(v, amount int64) {
 	n, fresh := p.numbers.Of(v)
 	if fresh {
@@ -169,8 +168,8 @@ func (p *pusher) give(v, amount int64) {
 	}
 }
 
-// push keeps the part of what is left at a vertex that stops there, and gives the rest to its
-// in-neighbours in equal shares; what no share has, less than one unit for each, it keeps too.
+// push keeps the part of what is left at a node that stops there, and gives the rest to its
+// in-neighbors in equal shares; what no share has, less than one unit for each, it keeps too.
 func (p *pusher) push(n int32) {
 	v, left := p.numbers.Vertices[n], p.left[n]
 	p.waits[n], p.left[n] = false, 0

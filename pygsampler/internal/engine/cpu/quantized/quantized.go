@@ -1,4 +1,4 @@
-// Package quantized stores rows of floats in 4 to 16 bits a value, and reads them.
+// Package quantized stores rows of floats in 4 to 16 bits per value, and reads them.
 package quantized
 
 /*
@@ -21,7 +21,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Kinds of stored values. Those from E4M3 on have scales, by whose product they are the values.
+// Kinds of stored values. From E4M3 on, kinds have scales, and a value is the product of the stored
+// value and its scale.
 const (
 	Half  = C.PGS_HALF  // IEEE binary16
 	Brain = C.PGS_BRAIN // bfloat16
@@ -30,14 +31,15 @@ const (
 	Int4  = C.PGS_INT4  // -7 to 7, two in a byte, the first in its low bits
 )
 
-// What values are read as.
+// The types that values are read as.
 const (
 	ToFloat = C.PGS_TO_FLOAT
 	ToHalf  = C.PGS_TO_HALF
 	ToBrain = C.PGS_TO_BRAIN
 )
 
-// Form is how the rows of a table are stored and read. The zero value is rows that are bytes.
+// Form is the format of the rows of a table: how they are stored and read. The zero value stands
+// for rows of bytes.
 type Form struct {
 	Kind, To int
 	ByColumn bool  // whether scales are those of columns, and not of rows
@@ -46,8 +48,7 @@ type Form struct {
 	Scales   int64 // address of float32, 4 bytes each; 0 of a Half and a Brain
 }
 
-// Check is an error where the words are none of a form for stored rows of which each begins stride bytes behind the
-// one before it.
+// Check returns an error if the words are no format for stored rows that begin stride bytes apart.
 func (f *Form) Check(stride int64) error {
 	if f.Kind < Half || f.Kind > Int4 || f.To < ToFloat || f.To > ToBrain || f.Columns < 1 || f.Columns > 1<<40 ||
 		f.Bytes() > stride || f.Kind <= Brain && stride%2 != 0 || (f.Scales != 0) != (f.Kind >= E4M3) || f.Scales%4 != 0 {
@@ -56,7 +57,7 @@ func (f *Form) Check(stride int64) error {
 	return nil
 }
 
-// Bytes is the size of a stored row, without what fills it up to the next one.
+// Bytes returns the size of a stored row, without padding.
 func (f *Form) Bytes() int64 {
 	switch f.Kind {
 	case Half, Brain:
@@ -67,7 +68,7 @@ func (f *Form) Bytes() int64 {
 	return f.Columns
 }
 
-// ReadBytes is the size of a row that is read.
+// ReadBytes returns the size of a row as it is read.
 func (f *Form) ReadBytes() int64 {
 	if f.To == ToFloat {
 		return 4 * f.Columns
@@ -100,8 +101,8 @@ func roomFor(bytes, scales int64) *room {
 	return r
 }
 
-// Read writes the rows of ids, each of which the table has, to out without gaps. Rows of the table begin stride
-// bytes apart.
+// Read writes the rows of ids, all of which the table has, to out without gaps. Rows of the table
+// begin stride bytes apart.
 func Read[I int32 | int64](f *Form, table []byte, stride int64, ids []I, out []byte) {
 	if len(ids) == 0 {
 		return
@@ -137,9 +138,9 @@ func Read[I int32 | int64](f *Form, table []byte, stride int64, ids []I, out []b
 	C.pgs_dequantize(&q, (*C.uint8_t)(&r.bytes[0]), by, nil, 0, C.int64_t(len(ids)), unsafe.Pointer(&out[0]))
 }
 
-// Source is rows of floats that are to be stored.
+// Source is a set of rows of floats to store.
 type Source struct {
-	Address int64 // of [Rows, Columns of the form] floats
+	Address int64 // of [Rows, Columns] floats
 	Bits    int64 // of a float: 16, 32 or 64
 	Brain   bool  // whether floats of 16 bits are bfloat16
 	Rows    int64
@@ -160,9 +161,10 @@ func (s *Source) kind() C.int {
 // unitValues is about how many values a worker stores at a time.
 const unitValues = 1 << 16
 
-// Store writes the rows to the address out, stride bytes from one to the next with zeros between them, and where
-// scales are of rows to those of f. With out 0 it raises the scales, of columns, to the greatest sizes in them, of
-// which Scale makes scales. It returns the place of the first value that f cannot store, or -1.
+// Store writes the rows to the address out, stride bytes apart with zeros between them, and the
+// scales of rows, if any, to f. With out 0 it raises the scales of columns to the greatest absolute
+// values of the rows; Scale then converts them to scales. It returns the position of the first
+// value that f cannot store, or -1.
 func Store(f *Form, s *Source, out, stride int64, crew csc.Crew) (int64, error) {
 	if err := f.Check(stride); err != nil {
 		return 0, err
@@ -225,7 +227,7 @@ func storeUnit(f *Form, s *Source, out, stride, first, rows int64) int64 {
 	return int64(C.pgs_quantize(&q, from, s.kind(), C.int64_t(rows), (*C.float)(memory.Pointer(scales)), (*C.uint8_t)(memory.Pointer(out+first*stride))))
 }
 
-// Scale makes scales of the greatest sizes in columns, which stand where the scales are to be.
+// Scale converts the greatest absolute values of columns, which are in the scales of f, to scales.
 func Scale(f *Form) {
 	C.pgs_scales(C.int(f.Kind), (*C.float)(memory.Pointer(f.Scales)), C.int64_t(f.Columns))
 }

@@ -1,4 +1,4 @@
-// Package coststest keeps tests from the costs that this machine's user has measured.
+// Package coststest isolates tests from the costs that this machine's user has measured.
 package coststest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package whose plans depend on costs, without measured ones.
+// Main runs the tests of a package whose plans depend on costs, without measured costs.
 func Main(m *testing.M) {
 	folder, err := os.MkdirTemp("", "costs")
 	if err != nil {

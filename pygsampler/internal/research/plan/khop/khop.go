@@ -45,7 +45,7 @@ func Parse(d *plan.Document) plan.Plan {
 		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got '%s'", execution)
 	}
 	if err := r.Check(); err != nil {
-		d.Refuse(request.ErrValue, "%s: expected at most %d vertices of a sample, got more", map[bool]string{false: "fanouts", true: "sizes"}[r.Collective], int64(khop.MaxWidth))
+		d.Refuse(request.ErrValue, "%s: expected at most %d nodes of a sample, got more", map[bool]string{false: "fanouts", true: "sizes"}[r.Collective], int64(khop.MaxWidth))
 	}
 	p.device = cuda.KHop{Rule: p.Rule, Execution: execution}
 	return p
@@ -54,7 +54,7 @@ func Parse(d *plan.Document) plan.Plan {
 // Check refuses no graph.
 func (p *khopPlan) Check(plan.Arrays) error { return nil }
 
-// Expected is the vertices of all samples.
+// Expected returns the number of nodes of all samples.
 func (p *khopPlan) Expected(w *plan.Work) int64 {
 	sum := int64(1)
 	for _, width := range p.Widths() {

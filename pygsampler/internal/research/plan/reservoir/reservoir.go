@@ -20,8 +20,8 @@ const usualDegree = 512
 
 type reservoirPlan struct{ *neighbor.Plan }
 
-// Parse makes the plan of a document. Beside the fields of all families of neighbours it has
-// those that change the times on a device, and nothing else.
+// Parse returns the plan of a document. In addition to the fields of all neighbor sampling families it
+// reads the fields that change the times on a device, and nothing else.
 func Parse(d *plan.Document) plan.Plan {
 	device := new(cuda.Reservoir)
 	p := reservoirPlan{neighbor.Beside(d, "reservoir", func(o neighbor.Options) cuda.Plan {
