@@ -191,7 +191,7 @@ UNMARKED = {
     "guide/cuda-graphs.md": 5,
     "guide/debian.md": 9,
     "guide/features.md": 8,
-    "guide/heterogeneous.md": 7,
+    "guide/heterogeneous.md": 6,
     "guide/large-graphs.md": 1,
     "guide/layers.md": 8,
     "guide/links.md": 2,
