@@ -9,7 +9,7 @@ import (
 )
 
 // Factor is the factor c of a column's chances min(1, c q), by which a mean by the values a has the variance of one
-// over so many edges that are drawn uniformly and without replacement: docs/algorithms/operators.md. Its steps rise to the root of a function that is convex in 1/c, and end after at most as
+// over so many edges that are drawn uniformly and without replacement: docs/developer/operator-rules.md. Its steps rise to the root of a function that is convex in 1/c, and end after at most as
 // many as there are edges.
 //
 // CUDA twin: LaborSearch of kernels/program/labor.cuh.

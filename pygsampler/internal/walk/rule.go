@@ -1,5 +1,5 @@
 // Package walk is the random walks: what decides a step, how walks lie in memory, and the
-// engine of the CPU. docs/concepts/randomness.md has the rules.
+// engine of the CPU. docs/developer/walk-draws.md has the rules.
 package walk
 
 import (

@@ -1,4 +1,4 @@
-// Package run makes batches of programs on the CPU, by docs/algorithms/operators.md.
+// Package run makes batches of programs on the CPU, by docs/developer/operator-rules.md.
 //
 // Nodes are made in their order. What a matrix is, its edges, is apart from its values: edges that
 // are whole columns of the graph are ranges and take no memory, those that were chosen are places in

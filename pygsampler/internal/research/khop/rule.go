@@ -1,7 +1,7 @@
 // Package khop is sampling by steps from transits, as NextDoor (Jangda et al.) has it: k-hop, where each
 // vertex of a step draws so many of its in-neighbours, and layer sampling, where the vertices of a
 // sample's step draw together. It has what decides a draw, how samples lie in memory, and the engine of the
-// CPU. docs/concepts/randomness.md has the rules.
+// CPU. docs/developer/walk-draws.md has the rules.
 package khop
 
 import (

@@ -1,5 +1,5 @@
 // Package negatives draws the negative samples of skip-gram for walks, uniformly or by degree, and
-// makes the table that draws by degree need. docs/concepts/randomness.md has the rule.
+// makes the table that draws by degree need. docs/developer/walk-draws.md has the rule.
 package negatives
 
 import (
