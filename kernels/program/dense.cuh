@@ -1,6 +1,6 @@
 // Dense rows of a program: float32 numbers of nodes, times inputs, and for edges the dot product of
 // two rows. Products are exact as doubles and are added in the order that
-// docs/algorithms/operators.md defines. Rows are functors of a row and a column.
+// docs/developer/operator-rules.md defines. Rows are functors of a row and a column.
 //
 // Go twin: internal/program/dense.
 #pragma once

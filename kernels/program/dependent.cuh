@@ -5,7 +5,7 @@
 // J. ACM 53 (2006).
 //
 // Two open edges are compared, and one of them is decided. A lane has every 32nd edge of its column,
-// and then the last open edges of the lanes are compared, as docs/algorithms/operators.md defines: a
+// and then the last open edges of the lanes are compared, as docs/developer/operator-rules.md defines: a
 // hub of 100,000 edges is a chain of 3,100 comparisons.
 //
 // Go twin: internal/program/run/dependent.go.

@@ -1,4 +1,4 @@
-// The numbers of programs (docs/algorithms/operators.md): maps, keys of races, and sums that do not
+// The numbers of programs (docs/developer/operator-rules.md): maps, keys of races, and sums that do not
 // depend on the order. Every operation is rounded to nearest separately.
 //
 // Go twin: internal/program/run.

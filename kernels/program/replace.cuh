@@ -1,5 +1,5 @@
 // Draws with replacement, by weight, of a program: integers in the ratio of the weights
-// (docs/concepts/randomness.md), their cumulative sums, and a draw in the interval of one of them.
+// (docs/developer/draws.md), their cumulative sums, and a draw in the interval of one of them.
 //
 // Go twins: internal/graph/weights, internal/program/run.
 #pragma once

@@ -24,7 +24,7 @@
 //   finish    the report
 //
 // Draws depend on the sample, step and slot, never on the node: neither the execution nor the grid
-// changes a bit. docs/concepts/randomness.md has the rules.
+// changes a bit. docs/developer/walk-draws.md has the rules.
 //
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range;
 // counts are zero.

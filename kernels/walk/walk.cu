@@ -25,7 +25,7 @@
 //
 // Draws depend on the walk and the step only, not on the node, so that two walks at one node are
 // independent, and neither the grid nor the place of a walk changes a bit.
-// docs/concepts/randomness.md has the rules.
+// docs/developer/walk-draws.md has the rules.
 //
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range.
 //

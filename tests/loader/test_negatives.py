@@ -42,7 +42,7 @@ def table_of(power: float) -> list[tuple[int, int]]:
 
 
 def slow(kind: str, src: list[int], dst: list[int], amount: int, power: float) -> list[list[int]]:
-    """By the words of docs/concepts/randomness.md."""
+    """By the words of docs/developer/walk-draws.md."""
     rows = []
     for place, u in enumerate(src):
         known = NUMBERS["seed"], NUMBERS["epoch"], NUMBERS["batch"], 2, place
@@ -188,7 +188,7 @@ def test_law_by_weight() -> None:
 
 
 def test_the_rule_by_weight_and_time() -> None:
-    """By the words of docs/concepts/randomness.md, each edge with a time of its own."""
+    """By the words of docs/developer/walk-draws.md, each edge with a time of its own."""
     # Edges of 7 lead to all that are there before the end.
     src, dst = torch.tensor([edge for edge in EDGES if edge[0] != 7] * 5).T.contiguous()
     bound = torch.arange(len(src)) % 9 + 1

@@ -44,7 +44,7 @@ def content(batch: Any) -> tuple[Any, ...]:
 
 
 def law(epoch: int, count: int) -> list[int]:
-    """As docs/concepts/randomness.md says, without the library."""
+    """As docs/developer/walk-draws.md says, without the library."""
     reach = np.cumsum(np.asarray(WEIGHTS, np.float64))
     found = []
     for place in range(count):

@@ -39,7 +39,7 @@ def numbers(walks: Any, site: int, place: int, slots: int, count: int) -> list[i
 def slow(
     g: pgs.Graph, walks: Any, window: int, count: int, power: float, dynamic: bool
 ) -> list[tuple[int, int, list[int]]]:
-    """By the words of docs/concepts/randomness.md."""
+    """By the words of docs/developer/walk-draws.md."""
     indptr = g.indptr.tolist()
     degrees = [b - a for a, b in itertools.pairwise(indptr)]
     degrees += [0] * (g.num_nodes - len(degrees))

@@ -1,8 +1,8 @@
 """Programs once more, slowly and in plain Python.
 
-Written from docs/algorithms/operators.md and not from the engine. A program is its text, a line a
-node; it is taken to be well typed. What no result needs is not made, unless ``everything`` is asked
-for.
+Written from docs/developer/operator-rules.md and not from the engine. A program is its text, a line
+a node; its types are expected to be right. Values that no result needs are not computed, unless
+``everything`` is True.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def choose_by_weight(
 
 
 def log(x: float) -> float:
-    """The logarithm by the sequence that docs/concepts/randomness.md has."""
+    """The logarithm by the sequence that docs/developer/draws.md has."""
     m, e = math.frexp(x)  # m in [1/2, 1)
     if m < math.sqrt(0.5):
         m, e = 2 * m, e - 1
@@ -174,7 +174,7 @@ def log(x: float) -> float:
 
 
 def one_minus_exp(x: float) -> float:
-    """1 - exp(-x) by the sequence that docs/concepts/randomness.md has."""
+    """1 - exp(-x) by the sequence that docs/developer/draws.md has."""
     if x >= 64:
         return 1.0
     n = int(x * float.fromhex("0x1.71547652b82fep+0") + 0.5)

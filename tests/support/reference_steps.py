@@ -1,6 +1,6 @@
 """The contract of ``KHop``'s steps once more, slowly and in plain Python.
 
-Written from "Steps of samples" in docs/concepts/randomness.md and not from the engine.
+Written from "Steps of samples" in docs/developer/walk-draws.md and not from the engine.
 """
 
 from __future__ import annotations

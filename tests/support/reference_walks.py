@@ -1,6 +1,6 @@
 """The contract of walks once more, slowly and in plain Python.
 
-Written from "Walks" in docs/concepts/randomness.md and not from the engine: whole walks one after
+Written from "Walks" in docs/developer/walk-draws.md and not from the engine: whole walks one after
 another, rows as lists of edges, chances as numbers of 63 bits.
 """
 

@@ -1,4 +1,4 @@
-"""``RandomWalk`` against the slow reimplementation, which follows docs/concepts/randomness.md."""
+"""``RandomWalk`` against the slow reimplementation, which follows docs/developer/walk-draws.md."""
 
 from __future__ import annotations
 

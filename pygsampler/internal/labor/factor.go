@@ -10,7 +10,7 @@ import (
 
 // Factor returns the factor c of a column's chances min(1, c q), by which a mean over the values a
 // has the same variance as one over most edges that are drawn uniformly without replacement:
-// docs/algorithms/operators.md. Its steps rise to the root of a function that is convex in 1/c, and
+// docs/developer/operator-rules.md. Its steps rise to the root of a function that is convex in 1/c, and
 // end after at most as many steps as there are edges.
 //
 // CUDA twin: LaborSearch of kernels/program/labor.cuh.

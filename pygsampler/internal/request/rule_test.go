@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Of every small degree and fanout: what a row gives, by what docs/concepts/randomness.md says,
+// Of every small degree and fanout: what a row gives, by what docs/developer/draws.md says,
 // and that the guess for rows of one degree is what they give.
 func TestRule(t *testing.T) {
 	for degree := range int64(12) {

@@ -1,5 +1,5 @@
 // Package walk implements random walks: the rules of a step, the memory layout of walks, and the
-// CPU engine. docs/concepts/randomness.md has the rules.
+// CPU engine. docs/developer/walk-draws.md has the rules.
 package walk
 
 import (

@@ -166,7 +166,7 @@ class DataLoader(LoaderBase[BatchT]):
     seed_weights : array of shape [N], or a mapping of types to such, optional
         Each epoch draws ``num_samples`` of the seeds with replacement, each in proportion to its
         weight, for rare classes for example: finite numbers, 0 for never. The draws are a function
-        of ``seed`` and the epoch (docs/concepts/randomness.md), the same on all ranks, which share
+        of ``seed`` and the epoch (docs/developer/walk-draws.md), the same on all ranks, which share
         them out as they share seeds. A seed may be more than once in a batch: its outputs are rows
         ``batch.output_index``. Not with ``shuffle``.
     num_samples : int, optional

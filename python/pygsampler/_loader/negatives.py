@@ -22,7 +22,7 @@ __all__ = ["NegativeSampling", "checked_weights"]
 
 _KINDS = "uniform", "degree", "in_batch", "structural"
 _MODES = "binary", "triplet"
-# Which draws of a link's state: docs/concepts/randomness.md, after those of walks.
+# Which draws of a link's state: docs/developer/walk-draws.md, after those of walks.
 _SITE = 2
 # And those of sources.
 _SOURCES = 3
@@ -164,7 +164,7 @@ class NegativeSampling:
         """The nodes of a batch of edges, on their device: shape [edges, amount].
 
         They are a function of the edges, of the place of each in the batch, and of the numbers:
-        the same on the CPU and on a GPU. docs/concepts/randomness.md has the rule.
+        the same on the CPU and on a GPU. docs/developer/walk-draws.md has the rule.
 
         Parameters
         ----------

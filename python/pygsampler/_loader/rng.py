@@ -1,6 +1,6 @@
 """Random numbers for negatives and windows, drawn by the engine on the device of the tensors.
 
-docs/concepts/randomness.md has the rules, in its sections on windows and links.
+docs/developer/walk-draws.md has the rules, in its sections on windows and links.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SeedWeights", "seed_weights"]
 
-# The draws that a state has for seeds: docs/concepts/randomness.md, "Seeds by weight".
+# The draws that a state has for seeds: docs/developer/walk-draws.md, "Seeds by weight".
 _SITE = 4
 
 

@@ -16,7 +16,7 @@ from pygsampler.walks.result import Walks
 __all__ = ["SkipGram", "skip_gram"]
 
 _MOST_WINDOW = 1 << 12
-# Which draws of a walk's state: docs/concepts/randomness.md.
+# Which draws of a walk's state: docs/developer/walk-draws.md.
 _NEGATIVES, _WINDOWS = range(2)
 
 
@@ -88,7 +88,7 @@ def skip_gram(
     Notes
     -----
     Sources: word2vec (Mikolov et al., 2013, sections 2.2 and 2.3, whose power 3/4 is of how often
-    a word occurs), node2vec (Grover and Leskovec, 2016). docs/concepts/randomness.md has the rule.
+    a word occurs), node2vec (Grover and Leskovec, 2016). docs/developer/walk-draws.md has the rule.
     """
     if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")

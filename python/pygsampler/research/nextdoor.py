@@ -293,7 +293,7 @@ class NextDoor(Sampler[NextDoorSamples]):
     Source: NextDoor (Jangda et al., 2021), sections 3 and 4; ``numTransits`` is not in the paper.
     With ``unique(step)`` a slot gives up a node that a lower slot has, or one of an earlier round,
     and ``next`` is called again for it, up to 32 times in all; then it is NULL (section 6.3).
-    docs/concepts/randomness.md has the rules of draws.
+    docs/developer/walk-draws.md has the rules of draws.
     """
 
     __slots__ = ("__weakref__", "_arguments", "_numbers")

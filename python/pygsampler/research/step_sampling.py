@@ -187,7 +187,7 @@ class KHop(_StepSampler):
     Notes
     -----
     Source: NextDoor (Jangda et al., 2021), sections 4 and 6; ``unique`` is of 4.1 and 6.3.
-    docs/concepts/randomness.md has the rules.
+    docs/developer/walk-draws.md has the rules.
 
     One sampler may be used from many threads at once.
     """
@@ -237,7 +237,7 @@ class LayerSample(_StepSampler):
     Notes
     -----
     Source: NextDoor (Jangda et al., 2021), section 3; ``unique`` is of 4.1 and 6.3.
-    docs/concepts/randomness.md has the rules. On a GPU a block has a sample.
+    docs/developer/walk-draws.md has the rules. On a GPU a block has a sample.
 
     One sampler may be used from many threads at once.
     """

@@ -28,7 +28,7 @@ _HOP, _PURPOSE = 255, 2
 def sample_states(seed: int, epoch: int, batch: int, samples: Ints) -> Words:
     """Returns a 64-bit state for each sample of a batch, by Philox4x32-10.
 
-    docs/concepts/randomness.md has the words; uint64 has the room of a product of two of them.
+    docs/developer/draws.md has the words; uint64 has the room of a product of two of them.
     """
     words = (0, _HOP << 16 | _PURPOSE << 24, batch & 0xFFFFFFFF, batch >> 32 | epoch << 8)
     c0, c1, c2, c3 = (np.full(len(samples), word, np.uint64) for word in words)

@@ -61,7 +61,7 @@ class HGTSampler(HeteroPlanSampler):
     stays there: the bytes are the same. ``exclude`` is a mapping of edge types to edge ids.
 
     Source: Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, section
-    3.3, algorithms 1 and 2. docs/concepts/randomness.md has the rules. A sample is a pure function
+    3.3, algorithms 1 and 2. docs/developer/draws.md has the rules. A sample is a pure function
     of (graph, options, seed, epoch, batch, seeds), and the order of the types changes no choice.
 
     One sampler may be used from many threads at once.

@@ -122,7 +122,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     -----
     Random numbers are counter-based (Philox4x32-10 for each row, SplitMix64 for each draw), and
     sampling without replacement is Robert Floyd's algorithm, so that a row costs O(fanout) at
-    any degree; docs/concepts/randomness.md has the rules. The hops of a batch and mode ``"queue"``
+    any degree; docs/developer/draws.md has the rules. The hops of a batch and mode ``"queue"``
     follow the paper "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload
     Fusion", sections III-B and III-C; ``frontier`` is DGL's or PyG's. Mode ``"reservoir"`` follows
     the paper "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on

@@ -110,7 +110,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     by weight and accepted with a chance, for up to 64 tries; what is open then is drawn exactly.
     Sources: DeepWalk (Perozzi et al., 2014), node2vec (Grover and Leskovec, 2016, section 3.2);
     executions by sample and by transit are NextDoor's (Jangda et al., 2021, section 5).
-    docs/concepts/randomness.md has the rules.
+    docs/developer/walk-draws.md has the rules.
 
     One sampler may be used from many threads at once.
     """

@@ -1,5 +1,5 @@
 // Package dense multiplies dense rows of float32 on the CPU. Products of two numbers are exact as
-// doubles, and are added as doubles in the order that docs/algorithms/operators.md defines. The
+// doubles, and are added as doubles in the order that docs/developer/operator-rules.md defines. The
 // loops are C, whose compiler uses wide registers.
 package dense
 
@@ -151,7 +151,7 @@ func Dot(out []float64, p []float32, at []int64, q []float32, to []int64, h int6
 		C.int64_t(n), C.int64_t(h), (*C.double)(unsafe.SliceData(out)))
 }
 
-// Sums adds up rows times values, of h numbers each, in the order of docs/algorithms/operators.md.
+// Sums adds up rows times values, of h numbers each, in the order of docs/developer/operator-rules.md.
 type Sums struct {
 	h, count int64
 	work     []float64 // the sums; those of a few rows; products that have not been added yet

@@ -28,7 +28,7 @@ func fold(p *program.Program) (*program.Program, error) {
 	})
 }
 
-// folded is an operation on constants, by docs/algorithms/operators.md.
+// folded is an operation on constants, by docs/developer/operator-rules.md.
 func folded(op program.Op, x [3]float64) (value float64, known bool) {
 	a, b := x[0], x[1]
 	switch op {

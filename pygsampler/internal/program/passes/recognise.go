@@ -14,7 +14,7 @@ import (
 //	S0 = seeds; Bi = A[:, Si].individual_sample(Ki); Si+1 = Si | Bi.row()
 //
 // with site i for hop i. This is legal, since a program's draws are then PGSampler's, by
-// docs/algorithms/operators.md. Blocks then have no values, like in a program without weights.
+// docs/developer/operator-rules.md. Blocks then have no values, like in a program without weights.
 func Neighbors(p *program.Program) (hops request.Hops, is bool) {
 	last := len(p.Matrices) - 1
 	if p.Result != program.Blocks || len(p.Extras) > 0 || p.Weight != "" || len(p.Matrices) > rng.MaxHops {

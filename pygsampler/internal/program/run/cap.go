@@ -7,7 +7,7 @@ import (
 )
 
 // level is for each column the factor c by which the chances min(1, c v) of its edges have the sum that a vector says:
-// docs/algorithms/operators.md.
+// docs/developer/operator-rules.md.
 func (c *call[I]) level(n *program.Node) []float64 {
 	e := c.edgesOf(n.In[0])
 	sums := c.columnValues(n.In[1], e)

@@ -6,7 +6,7 @@ import (
 )
 
 // labor is for each column the factor c of LABOR's chances min(1, c q), by which a mean by the values a has the variance
-// of one over n.K edges that are drawn uniformly and without replacement: docs/algorithms/operators.md.
+// of one over n.K edges that are drawn uniformly and without replacement: docs/developer/operator-rules.md.
 func (c *call[I]) labor(n *program.Node) []float64 {
 	e := c.edgesOf(n.In[0])
 	to := take[float64](&c.arena, int64(len(e.indptr))-1)

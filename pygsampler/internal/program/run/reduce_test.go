@@ -7,7 +7,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// inOrder is the sum of values by its definition: docs/algorithms/operators.md.
+// inOrder is the sum of values by its definition: docs/developer/operator-rules.md.
 func inOrder(values []float64) (total float64) {
 	for len(values) > 0 {
 		some := values[:min(1024, len(values))]

@@ -1,4 +1,4 @@
-// Package run samples batches of programs on the CPU, by docs/algorithms/operators.md.
+// Package run samples batches of programs on the CPU, by docs/developer/operator-rules.md.
 //
 // Nodes are computed in order. The edges of a matrix are separate from its values: edges of whole
 // columns of the graph are ranges and take no memory, chosen edges are positions in the CSC. Values

@@ -17,7 +17,7 @@ import (
 // tree is the test graph of undirected edges 0-1, 0-2, 1-2, 2-3 and 3-4.
 var tree = [][]int64{{1, 2}, {0, 2}, {0, 1, 3}, {2, 4}, {3}}
 
-// reference is the rules of docs/concepts/randomness.md, slot by slot.
+// reference is the rules of docs/developer/walk-draws.md, slot by slot.
 func reference(rows [][]int64, seeds []int64, r *Request) khoptest.Samples {
 	var s khoptest.Samples
 	firsts := []int64{0}

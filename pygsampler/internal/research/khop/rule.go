@@ -1,7 +1,7 @@
 // Package khop samples by steps from transits, as in NextDoor (Jangda et al.): k-hop, where each node of
 // a step draws a number of its in-neighbors, and layer sampling, where the nodes of a sample's step draw
 // together. It has the rules of draws, the memory layout of samples, and the CPU engine.
-// docs/concepts/randomness.md has the rules.
+// docs/developer/walk-draws.md has the rules.
 package khop
 
 import (

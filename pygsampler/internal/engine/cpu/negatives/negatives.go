@@ -1,5 +1,5 @@
 // Package negatives draws the negative samples of skip-gram for walks, uniformly or by degree, and
-// builds the table for draws by degree. docs/concepts/randomness.md has the rule.
+// builds the table for draws by degree. docs/developer/walk-draws.md has the rule.
 package negatives
 
 import (

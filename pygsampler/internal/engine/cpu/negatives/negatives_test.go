@@ -46,7 +46,7 @@ func tableOf(t testing.TB, g *csc.Relation, power float64) []uint64 {
 	return slices.Clone(memory.At[uint64](m, 0, g.NumNodes))
 }
 
-// Each number is the draw that docs/concepts/randomness.md names, whatever the places beside it, the width and
+// Each number is the draw that docs/developer/walk-draws.md names, whatever the places beside it, the width and
 // the workers.
 func TestTheRule(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(700, 5), 700, 32, 64, false)
