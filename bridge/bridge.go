@@ -30,7 +30,7 @@ func ArrowImport(schema, array int64) (description string, err error) {
 	return core.ArrowImport(schema, array)
 }
 
-// relationAt is the relation of a handle; nil where that is 0.
+// relationAt returns the relation of a handle; nil for 0.
 func relationAt(handle int64) (*core.Relation, error) {
 	if handle == 0 {
 		return nil, nil

@@ -61,7 +61,7 @@ func GraphFileAbort(writer int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// abortWriters leaves no temporary file behind at the end of the interpreter.
+// abortWriters removes all temporary files at the end of the interpreter.
 func abortWriters() {
 	writers.Lock()
 	defer writers.Unlock()

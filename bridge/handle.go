@@ -12,7 +12,7 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-// onCPU is the number that stands for the CPU where a function takes that of a device.
+// onCPU is the device number of the CPU.
 const onCPU = -1
 
 // table gives Go objects numbers that Python keeps. Numbers are never reused, so
@@ -69,8 +69,7 @@ var (
 // canceller is a core.Job, or a launch of several.
 type canceller interface{ Cancel() }
 
-// ends are what destructors of Python's objects call, by the names of what ends such a
-// thing in so many words.
+// ends lists the closing functions that destructors of Python objects call, by name.
 var ends = []struct {
 	name string
 	end  func(handle int64) (int64, error)

@@ -27,7 +27,7 @@ func TestNegativesArguments(t *testing.T) {
 		"ValueError: negatives: expected an epoch, a batch and a site, got 2, -1 and 0":        {2: -1},
 		"ValueError: negatives: expected an epoch, a batch and a site, got 2, 3 and 256":       {3: 256},
 		"ValueError: negatives: expected an epoch and a batch of at most":                      {2: 1 << 40},
-		"ValueError: negatives: expected a graph with nodes, got one of 0":                  {4: 0},
+		"ValueError: negatives: expected a graph with nodes, got one of 0":                     {4: 0},
 		"ValueError: negatives: expected rows and a count >= 0 and slots >= 1, got -1":         {5: -1},
 		"ValueError: negatives: expected rows and a count >= 0 and slots >= 1, got 3, 2 and 0": {6: 0},
 		"TypeError: negatives: expected 32 or 64 bits with room for 8, got 16":                 {11: 16},

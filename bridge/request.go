@@ -130,8 +130,8 @@ func WaitWords(job, timeoutMS, count, words int64) (done int64, err error) {
 	return 1, l.Err(failed)
 }
 
-// room is an error unless there is an address for some words. It is asked before a batch
-// is taken, which nobody could release afterwards.
+// room returns an error unless there is an address for some words. It is called before a batch is
+// taken, which could not be released afterwards.
 func room(count, words int64) error {
 	if words == 0 || count < 1 {
 		return core.Errorf(core.KindValue, "words: expected an address for some, got %#x for %d", words, count)

@@ -24,8 +24,8 @@ const (
 	alreadyPinned  = int(cu.ERROR_HOST_MEMORY_ALREADY_REGISTERED)
 )
 
-// check makes an error of what a function of calls.h returned; call is the
-// driver's function that it stands for.
+// check converts the result of a function of calls.h to an error; call is the name of the driver's
+// function.
 func check(call string, result C.int) error {
 	if result == 0 {
 		return nil
@@ -48,7 +48,7 @@ func refuse(call string, code int, format string, values ...any) error {
 	return e
 }
 
-// code is the driver's result in err, 0 where there is none.
+// code returns the driver's result in err, 0 if there is none.
 func code(err error) int {
 	var e *Error
 	if err == nil || !errors.As(err, &e) {

@@ -41,7 +41,7 @@ func start() error {
 	return err
 }
 
-// absent tells a machine that has nothing to offer from one that is broken.
+// absent distinguishes a machine without a device or driver from a broken one.
 func absent(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && (e.Code == int(noDevice) || e.Code == int(stubLibrary))

@@ -63,8 +63,8 @@ func (m *Module) Close() error {
 	return nil
 }
 
-// function finds a kernel, one that takes a single parameter of so many bytes. A
-// driver before 12.4 cannot tell what a kernel takes; it is believed then.
+// function finds a kernel that takes a single parameter of size bytes. A driver before 12.4 does
+// not report parameters; the size is not checked then.
 func (m *Module) function(name string, size uintptr) (Function, error) {
 	f := Function{name: name, context: m.context}
 	zero := append([]byte(name), 0)

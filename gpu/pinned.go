@@ -63,7 +63,7 @@ func (p *Pinned) free() error {
 	return p.context.Do(func() error { return try("cuMemFreeHost", func() { cu.MemFreeHost(p.Pointer) }) })
 }
 
-// address is where kernels of this context find the pinned host memory at p.
+// address returns the address of the pinned host memory at p for kernels of this context.
 func (c *Context) address(p uintptr) (Address, error) {
 	var address C.uint64_t
 	err := check("cuMemHostGetDevicePointer", C.gpu_host_address(c.handle, C.handle(p), &address))

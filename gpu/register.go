@@ -111,8 +111,8 @@ func (c *Context) pin(at, end uintptr) (*pages, error) {
 	return run, nil
 }
 
-// addressIn is where kernels find p, which lies in the first of runs, when all of
-// them stand in the same order there as here.
+// addressIn returns the address of p for kernels, if p is in the first of runs and the device maps
+// all of them in the same order as the host.
 func (c *Context) addressIn(runs []*pages, p uintptr) (Address, error) {
 	var shift Address
 	for i, run := range runs {

@@ -22,8 +22,8 @@ func loadFailure() string {
 	return C.GoString(C.shim_failure())
 }
 
-// explain is the driver's own name and sentence for a result. Both are empty
-// where the driver cannot say: there is none, or it does not know the code.
+// explain returns the driver's own name and description of a result. Both are empty if the driver
+// is absent or does not know the code.
 func explain(result cu.Result) (name, text string) {
 	var s *C.char
 	if C.cuGetErrorName(C.CUresult(result), &s) == C.CUDA_SUCCESS && s != nil {

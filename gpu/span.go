@@ -121,8 +121,8 @@ type Span struct {
 	mapped  []uint64 // the sizes of the pieces
 }
 
-// spans has all of the process, by address: the driver tells of an address in one
-// which device the piece there is of, and not whose span it is.
+// spans holds all spans of the process, by address: for an address in a span, the driver reports
+// the device of the piece there instead of the span's.
 var spans struct {
 	sync.Mutex
 	list atomic.Pointer[[]Span]
@@ -214,7 +214,7 @@ func (c *Context) Map(pieces []Piece) (s Span, err error) {
 		s.mapped = append(s.mapped, p.Size)
 		at += Address(p.Size)
 	}
-	// Piece by piece, so that an error tells which one is out of reach.
+	// Pieces are mapped one by one, so that an error names the one out of reach.
 	at = s.Address
 	for i, bytes := range s.mapped {
 		err = check("cuMemSetAccess", C.gpu_access(c.handle, C.uint64_t(at), C.uint64_t(bytes), C.int(c.number)))

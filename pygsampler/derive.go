@@ -16,7 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// derivation is what makes a memory of a graph on the CPU.
+// derivation computes a memory from a graph on the CPU.
 type derivation interface {
 	// Run computes the result, with one reference; it returns csc.ErrStopped after Halt.
 	Run() (memory.Memory, error)
@@ -42,12 +42,12 @@ var deriving struct {
 	jobs map[*DeriveJob]struct{}
 }
 
-// number is what a weight can be.
+// number is the set of types of weights.
 type number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// values is how element i of an array at an address is read.
+// values returns a reader of the elements of an array at an address.
 func values[T number](address, length int64) func(int64) float64 {
 	a := memory.View[T](address, length)
 	return func(i int64) float64 { return float64(a[i]) }
@@ -60,7 +60,7 @@ var readers = map[string]func(address, length int64) func(int64) float64{
 	"float32": values[float32], "float64": values[float64],
 }
 
-// integers is how element i of an array of integers at an address is read.
+// integers returns a reader of the elements of an integer array at an address.
 func integers[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](address, length int64) func(int64) int64 {
 	a := memory.View[T](address, length)
 	return func(i int64) int64 { return int64(a[i]) }

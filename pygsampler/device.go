@@ -33,8 +33,7 @@ func DriverVersion() (int64, error) {
 	return int64(version), err
 }
 
-// deviceReport is what there is to know of a device and of the kernels on it, for
-// people and for bug reports.
+// deviceReport describes a device and its kernels, for people and for bug reports.
 type deviceReport struct {
 	Name              string         `json:"name"`
 	ComputeCapability string         `json:"compute_capability"`

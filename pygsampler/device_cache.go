@@ -119,7 +119,7 @@ func deviceIDs(at, count, bits int64) (cuda.IDs, error) {
 	return cuda.IDs{At: gpu.Address(at), Count: uint64(count), Bits: int(bits)}, nil
 }
 
-// deviceCache is the cache, the ids and where rows come from, at an address.
+// deviceCache reads the cache, the ids and the address of the rows from a list at an address.
 func deviceCache(list int64) (*cuda.Cache, cuda.IDs, gpu.Address, error) {
 	none := cuda.IDs{}
 	if list == 0 {

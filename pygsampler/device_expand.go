@@ -41,7 +41,7 @@ func DeviceExpand(device, count, list, stream int64) error {
 	return onDevice(e.Expand(all, s))
 }
 
-// expansion checks that the words are those of a batch.
+// expansion checks that the words belong to a batch.
 func expansion(words, data, bits int64, both bool) (x cuda.Expansion, err error) {
 	if words == 0 || data == 0 {
 		return x, Errorf(KindValue, "batch: expected addresses of its words and of itself, got %#x and %#x", words, data)
@@ -58,8 +58,8 @@ func expansion(words, data, bits int64, both bool) (x cuda.Expansion, err error)
 	return x, nil
 }
 
-// homogeneous is the layout of a batch's blocks by its first words; an error unless they are those
-// of a homogeneous graph's batch.
+// homogeneous returns the layout of a batch's blocks from its first words, or an error if the batch
+// is not of a homogeneous graph.
 func homogeneous(words []int64) (batch.Layout, error) {
 	l, is := batch.LayoutOf(words)
 	if !is || l.Hops < 0 || l.Hops > cuda.MostHops || l.Types != 1 || l.Relations != 1 {

@@ -81,7 +81,8 @@ func DeviceGather(device, count, list int64, beside bool, stream int64) error {
 	return onDevice(err)
 }
 
-// quantizedPart is how the stored rows of table i become floats; words are those of a quantized table.
+// quantizedPart returns the conversion of the stored rows of table i to floats; words are the words
+// of a quantized table.
 func quantizedPart(i int, w *[deviceGatherWords]int64, words []int64) (cuda.Dequantize, error) {
 	form, stored := formAt(words), words[formWords]
 	if err := form.Check(w[gatherRowBytes]); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/arrow"
 )
 
-// piece is how much one copy moves: the driver holds a stream and a bounce buffer
-// for as long as that takes.
+// piece is the maximal number of bytes of one copy: the driver holds a stream and a bounce buffer
+// for its duration.
 const piece = 64 << 20
 
 func checkBytes(address, bytes int64) error {
@@ -64,7 +64,7 @@ func DeviceUpload(device, address, bytes, stream int64) (int64, error) {
 	for done := int64(0); done < bytes && err == nil; done += piece {
 		err = s.Upload(m.Address+gpu.Address(done), memory.Pointer(address+done), uint64(min(piece, bytes-done)))
 	}
-	// Also after an error: the copies before it may be on their way.
+	// This is needed after an error, too, since earlier copies may be running.
 	err = errors.Join(err, s.Synchronize())
 	var owned memory.Memory
 	if err == nil {

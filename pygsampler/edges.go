@@ -10,7 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/edges"
 )
 
-// edgesPlan is what Python asks for.
+// edgesPlan is the request from Python.
 type edgesPlan struct {
 	Source     []byte       `json:"source"` // paths need not be UTF-8: base64
 	Format     string       `json:"format"`

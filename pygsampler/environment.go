@@ -7,7 +7,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/finalizer"
 )
 
-// ownVariables is how the names of the project's variables begin.
+// ownVariables is the prefix of the project's variables.
 const ownVariables = "PYGSAMPLER_"
 
 // SetEnvironment copies environment variables from Python to Go, since Python may have changed them

@@ -82,8 +82,7 @@ func KindOf(err error) (Kind, string) {
 	return KindOther, err.Error()
 }
 
-// notInitialized is what cuInit gives in a child that was forked after its parent
-// had used CUDA.
+// notInitialized is the result of cuInit in a child that was forked after its parent had used CUDA.
 const notInitialized = 3
 
 func driverText(e *gpu.Error) string {

@@ -126,8 +126,8 @@ func (e *executor) setThreads(n int) int {
 // it implements cpu.Crew for the job.
 type crew struct{ limit int }
 
-// crewOf is the crew of a job that may have so many threads, its own among them; 0: as
-// many as are idle.
+// crewOf returns the crew of a job that may have threads threads, including its own; 0: all idle
+// threads.
 func crewOf(threads int64) crew {
 	if threads <= 0 {
 		return crew{math.MaxInt}

@@ -16,13 +16,14 @@ type gathering struct {
 	stop  *atomic.Bool
 }
 
-// gatherWords is how many words describe a part of what Gather gathers.
+// gatherWords is the number of words that describe a part of a gather.
 const gatherWords = 7 + formWords
 
-// formWords is how many words describe how a table is quantized: all 0 where it is not.
+// formWords is the number of words that describe the quantization of a table: all 0 for a plain
+// table.
 const formWords = 5
 
-// formAt is what words say.
+// formAt returns the format that words describe.
 func formAt(w []int64) quantized.Form {
 	return quantized.Form{Kind: int(w[0]), To: int(w[1]), ByColumn: w[2]&1 != 0, InFile: w[2]&2 != 0, Columns: w[3], Scales: w[4]}
 }
@@ -103,7 +104,7 @@ func newGathering(list, count, size, threads int64) (*gathering, error) {
 	return t, nil
 }
 
-// bytes is how much is copied.
+// bytes returns the number of bytes to copy.
 func (t *gathering) bytes() int64 {
 	n := int64(0)
 	for _, p := range t.parts {

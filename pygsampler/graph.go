@@ -80,7 +80,7 @@ func NewGraph(document string, relations []*Relation) (made *Graph, err error) {
 		return nil, err
 	}
 	defer leaveAll(on)
-	// The arrays may be those of a file, of which a page cannot be read.
+	// The arrays may be mapped from a file with an unreadable page.
 	defer graphfile.RecoverFault(&err, "graph file")
 	defer graphfile.FaultsPanic()()
 	if err := g.csc.Validate(); err != nil {
@@ -182,7 +182,7 @@ func (g *Graph) times(r *Request) (*plan.Times, error) {
 	return t, err
 }
 
-// keys are where the device has the keys of the times of each relation; 0: nowhere.
+// keys returns the device addresses of the keys of the times of each relation; 0: there are none.
 func (g *Graph) keys(t *plan.Times) (keys []gpu.Address, err error) {
 	keys = make([]gpu.Address, len(g.relations))
 	for i, r := range g.relations {
@@ -196,8 +196,8 @@ func (g *Graph) keys(t *plan.Times) (keys []gpu.Address, err error) {
 	return keys, nil
 }
 
-// split is how many seeds a request has of each type of a heterogeneous graph, and copies of the excluded edges of each
-// relation, none where there are none at all.
+// split returns the number of seeds of each type of a heterogeneous graph in a request, and copies
+// of the excluded edges of each relation, or nil if there are none at all.
 func (g *Graph) split(r *Request) (seeds []int64, exclude [][]int64, err error) {
 	var all []int64
 	if r.NumExclude > 0 {
@@ -229,7 +229,7 @@ func (g *Graph) split(r *Request) (seeds []int64, exclude [][]int64, err error) 
 	return counts[:types], exclude, nil
 }
 
-// about says which relation of a heterogeneous graph the error of an excluded edge is of.
+// about adds the relation of a heterogeneous graph to the error of an excluded edge.
 func (g *Graph) about(relation int, err error) error {
 	var value *csc.ValueError
 	if g.csc.Schema != nil && errors.As(err, &value) {

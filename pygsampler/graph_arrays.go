@@ -10,7 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// dataArray is where a named array of a graph lies.
+// dataArray is the address and type of a named array of a graph.
 type dataArray struct {
 	DType           string
 	Address, Length int64

@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// deviceGraph is a graph's arrays where a device reads them.
+// deviceGraph holds the addresses of a graph's arrays for a device.
 type deviceGraph struct {
 	index  int
 	engine *cuda.Engine
@@ -28,7 +28,7 @@ var opened struct {
 	of atomic.Pointer[map[int]*cuda.Engine]
 }
 
-// openedDevice is the engine of a device, nil where it is not in use.
+// openedDevice returns the engine of a device, nil if the device is not in use.
 func openedDevice(device int64) *cuda.Engine {
 	if known := opened.of.Load(); known != nil {
 		return (*known)[int(device)]

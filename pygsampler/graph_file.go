@@ -78,8 +78,8 @@ type GraphFileWriter struct {
 	once      sync.Once
 }
 
-// graphFilePlan is what Python wants written. Path is bytes: names of files need
-// not be text.
+// graphFilePlan describes the file that Python writes. Path is bytes, since names of files need not
+// be text.
 type graphFilePlan struct {
 	Path     []byte        `json:"path"`
 	NumNodes int64         `json:"num_nodes"`

@@ -1,7 +1,7 @@
 package batch
 
-// The constants here are those of Python and of the kernels, too: `go generate
-// ./pygsampler/internal/constants` writes them down there. This file imports nothing.
+// Python and the kernels use these constants, too: `go generate ./pygsampler/internal/constants`
+// writes them there. This file imports nothing.
 
 // HeaderVersion is the version of the words that describe a result. Other versions are rejected.
 const HeaderVersion = 2
@@ -77,7 +77,7 @@ const (
 // WalkMagic is the first word of walks: "PGSW", and the version.
 const WalkMagic = HeaderVersion<<32 | 0x50475357
 
-// Words of walks, behind those that every header begins with.
+// Words of walks, after the common words of headers.
 const (
 	WalkEdgeIDBits = FixedWords + iota
 	WalkSteps      // of a walk at most
@@ -98,7 +98,7 @@ const (
 // ContextMagic is the first word of contexts: "PGSC", and the version.
 const ContextMagic = HeaderVersion<<32 | 0x50475343
 
-// Words of contexts, behind those that every header begins with.
+// Words of contexts, after the common words of headers.
 const (
 	ContextNumSeeds  = FixedWords + iota
 	ContextPlaces    // of rows of a context at most
@@ -116,7 +116,7 @@ const (
 // StepMagic is the first word of samples by steps: "PGSH", and the version.
 const StepMagic = HeaderVersion<<32 | 0x50475348
 
-// Words of samples by steps, behind those that every header begins with.
+// Words of samples by steps, after the common words of headers.
 const (
 	StepEdgeIDBits = FixedWords + iota
 	StepSteps      // of a sample
@@ -135,7 +135,7 @@ const (
 	WidthEdgeIDs = 2
 )
 
-// The words of a block that are offsets stand together.
+// The words of a block that are offsets are adjacent.
 const (
 	BlockFirstOffset = BlockIndptr
 	BlockOffsets     = 3

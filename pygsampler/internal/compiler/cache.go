@@ -16,8 +16,7 @@ import (
 // format is the version of the layout below and of the keys: a change of either increments it.
 const format = 1
 
-// head stands before an image in its file: the magic, the key, the digest of the image
-// and its length.
+// head precedes an image in its file: the magic, the key, the digest of the image and its length.
 type head struct {
 	Magic  [8]byte
 	Key    [sha256.Size]byte
@@ -47,7 +46,7 @@ func key(words ...string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// path is where the image lies. The name is for people, the key decides.
+// path returns the path of the image. The name is for people, the key decides.
 func (c cache) path(name string, k [sha256.Size]byte) string {
 	safe := strings.Map(func(r rune) rune {
 		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -58,7 +57,7 @@ func (c cache) path(name string, k [sha256.Size]byte) string {
 	return filepath.Join(c.folder, safe[:min(len(safe), 80)]+"."+hex.EncodeToString(k[:16]))
 }
 
-// load is the image of a key, nil where there is none or a broken one.
+// load returns the image of a key, nil if there is none or a broken one.
 func (c cache) load(name string, k [sha256.Size]byte) []byte {
 	content, err := os.ReadFile(c.path(name, k))
 	if err != nil {
@@ -79,7 +78,7 @@ func (c cache) store(name string, k [sha256.Size]byte, image []byte) (err error)
 	if !filepath.IsAbs(c.folder) {
 		return fmt.Errorf("%q: expected an absolute path", c.folder)
 	}
-	// 0700: an image is code, and nobody else may write it.
+	// 0700, since an image is code that no other user may write.
 	if err := os.MkdirAll(c.folder, 0o700); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (i Image) String() string {
 	return text
 }
 
-// toolchain is what compiles: an NVRTC, or a test's.
+// toolchain compiles programs: an NVRTC, or a replacement in tests.
 type toolchain interface {
 	Version() string
 	Identity() string
@@ -69,8 +69,8 @@ type Compiler struct {
 // Default is the compiler of the process.
 var Default Compiler
 
-// names are what the dynamic linker is asked for, after all files that Search names. The
-// older first: its code runs on drivers of both.
+// names are the library names that the dynamic linker searches, after all files of Search. The
+// older one is first, since its code runs on drivers of both.
 var names = []string{"libnvrtc.so.12", "libnvrtc.so.13"}
 
 // options are those of kernels/compile.py.

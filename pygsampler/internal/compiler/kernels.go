@@ -7,8 +7,8 @@ import (
 	"github.com/pygsampler/pygsampler/kernels"
 )
 
-// fromSource reports whether PYGSAMPLER_KERNELS asks for kernels that are compiled now,
-// instead of those of the build.
+// fromSource reports whether PYGSAMPLER_KERNELS asks for kernels that are compiled at run time,
+// instead of the images of the build.
 func fromSource() (bool, error) {
 	switch value := os.Getenv("PYGSAMPLER_KERNELS"); value {
 	case "", "embedded":

@@ -146,8 +146,8 @@ type group struct {
 	list      []shared
 }
 
-// shared is a constant: its name in Go, with its type's before it where it has one,
-// its value, and what its comment says.
+// shared is a constant: its name in Go, with the name of its type before it if it has one, its
+// value, and its comment.
 type shared struct {
 	name, doc string
 	value     constant.Value
@@ -199,7 +199,7 @@ func read(root, file string) (groups []group, err error) {
 	return groups, nil
 }
 
-// plain is a comment in one line; what concerns Go's files alone is left out.
+// plain returns a comment in one line, without remarks that concern only the Go files.
 func plain(c *ast.CommentGroup) string {
 	text, _, _ := strings.Cut(c.Text(), "Python checks")
 	return strings.Join(strings.Fields(text), " ")
@@ -278,8 +278,8 @@ func rows(root, file string, names map[string]string) (string, error) {
 	return text.String(), nil
 }
 
-// short is a constant's name in Python. Words of the header and of a block have names
-// without what tells them apart: the values of at.NODES and at.INDPTR do.
+// short returns the name of a constant in Python. The prefixes of words of the header and of a
+// block are removed: the values of at.NODES and at.INDPTR tell them apart.
 func short(name string) string {
 	name = constantCase(name)
 	for _, prefix := range []string{"WORD_", "BLOCK_"} {
@@ -333,7 +333,7 @@ func cuda(groups []group) string {
 	return text.String()
 }
 
-// suffix makes a literal of C++ unsigned, and as wide as it must be, where it is no int.
+// suffix makes a literal of C++ unsigned, and as wide as necessary, unless it is an int.
 func (s shared) suffix() string {
 	switch value, _ := constant.Uint64Val(s.value); {
 	case value <= math.MaxInt32:

@@ -68,8 +68,8 @@ func openArrow(path string, src, dst Column) (Source, error) {
 	return a, err
 }
 
-// idType is the type of a column's values, those of the dictionary where it has one;
-// nil where they are no integers.
+// idType returns the type of a column's values, or of its dictionary if it has one; nil if they are
+// no integers.
 func idType(t arrow.DataType) arrow.DataType {
 	if d, ok := t.(*arrow.DictionaryType); ok {
 		t = d.ValueType
@@ -177,7 +177,7 @@ func (a *arrowFile) Scan(m *Meter, emit func(*Batch) error) error {
 	}
 }
 
-// batches is the edges of a record, and what is wrong with the row behind them.
+// batches returns the edges of a record, and the error of the first invalid row.
 func (a *arrowFile) batches(record arrow.Record, row int64) (out []*Batch, next int64, bad error) {
 	n := int(record.NumRows())
 	var sides [2][]int64

@@ -135,7 +135,7 @@ func (s *survey) fill(source *spool, out Arrays, m *Meter) error {
 	if s.anew {
 		s.ids.each(func(id, number int64) { out.NodeIDs[number] = id })
 	}
-	// The counts become the places where the next edge of a row goes.
+	// The counts become the positions of the next edge of each row.
 	next, back := s.forward.n, s.backward.n
 	at := int64(0)
 	for v := range s.nodes {

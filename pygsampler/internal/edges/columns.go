@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// columns is where the ends of the edges are in a table, and what errors call them.
+// columns holds the positions of the ends of edges in a table, and their names in errors.
 type columns struct {
 	src, dst         int
 	srcName, dstName string
@@ -62,8 +62,8 @@ func usual(names, known []string, except int) int {
 	return found
 }
 
-// usualPair is the columns with usual names. several says that there are more than one
-// such pair, and no reason to prefer one.
+// usualPair returns the columns with usual names. several reports that there are more such pairs,
+// without a reason to prefer one.
 func usualPair(names []string) (u, v int, ok, several bool) {
 	for i, p := range namePairs {
 		a, b := usual(names, p.sources, -1), usual(names, p.targets, -1)
@@ -176,7 +176,7 @@ func Ends(path string, names []string, src, dst Column) (u, v int, err error) {
 	return c.src, c.dst, err
 }
 
-// find is where a column is that was asked for.
+// find returns the position of a requested column.
 func find(path string, names []string, side string, c Column) (int, error) {
 	if c.Name == "" {
 		return c.Index, nil
@@ -230,7 +230,7 @@ func guessOther(path string, names []string, given, end int) (int, error) {
 	return guess, nil
 }
 
-// label is what errors call an end: the column that was taken shows a wrong guess.
+// label returns the name of an end in errors: the name of its column reveals a wrong guess.
 func label(side, name string) string {
 	if name == "" || name == side {
 		return side

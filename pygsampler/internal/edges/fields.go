@@ -16,13 +16,13 @@ type fields struct {
 	columns
 }
 
-// fault is what is wrong with a line.
+// fault is the error of a line.
 type fault struct{ text string }
 
 func (f *fields) blank(c byte) bool { return c == ' ' || c == '\r' || c == '\t' && f.separator != '\t' }
 
-// lastBreak is the position behind the last line break of data that is outside
-// quotes; data begins with a line.
+// lastBreak returns the position after the last line break of data outside of quotes; data begins
+// with a line.
 func (f *fields) lastBreak(data []byte) int {
 	if !f.quotes || bytes.IndexByte(data, '"') < 0 {
 		return bytes.LastIndexByte(data, '\n') + 1
@@ -38,8 +38,8 @@ func (f *fields) lastBreak(data []byte) int {
 	return end
 }
 
-// record is the length of the first line of data, with its line break; breaks
-// inside quotes belong to the line. 0 where a quote is still open at the end.
+// record returns the length of the first line of data, with its line break; breaks inside quotes
+// belong to the line. It is 0 if a quote is still open at the end.
 func (f *fields) record(data []byte) int {
 	end := bytes.IndexByte(data, '\n')
 	if end < 0 {
@@ -111,9 +111,8 @@ func (f *fields) quoteHint() string {
 	return ""
 }
 
-// parse appends the edges of whole lines to src and dst. lines is how many line
-// breaks were passed; with a fault, or where until >= 0 edges came before, the
-// number of the line in question, from 1.
+// parse appends the edges of whole lines to src and dst. lines is the number of line breaks; with a
+// fault, or after until >= 0 edges, the number of the line in question, from 1.
 func (f *fields) parse(data []byte, src, dst []int64, until int) (s, d []int64, lines int64, bad *fault) {
 	last := max(f.src, f.dst)
 	for at := 0; at < len(data); {
@@ -161,8 +160,8 @@ func (f *fields) empty(line []byte) bool {
 	return true
 }
 
-// plain reads "digits separator digits" and what follows up to the line break; not
-// ok where anything else stands there, which the general way then judges.
+// plain reads "digits separator digits" and the rest up to the line break; ok is false for any
+// other content, which the general parser handles.
 func (f *fields) plain(data []byte, at int) (u, v int64, next int, ok bool) {
 	start := at
 	for at < len(data) && data[at]-'0' <= 9 {
@@ -285,7 +284,7 @@ func (f *fields) trim(field []byte) []byte {
 	return field
 }
 
-// id reads a field as a node; problem says what is wrong with it.
+// id reads a field as a node; problem describes the error.
 func (f *fields) id(field []byte) (id int64, problem string) {
 	digits := field
 	if f.quotes && len(digits) >= 2 && digits[0] == '"' && digits[len(digits)-1] == '"' {

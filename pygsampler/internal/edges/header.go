@@ -71,8 +71,8 @@ func unquote(field []byte) []byte {
 	return field
 }
 
-// firstLine is the first line that is neither blank nor a comment, and where it is;
-// nil where there is none.
+// firstLine returns the first line that is neither blank nor a comment, and its position; nil if
+// there is none.
 func (f *fields) firstLine(head []byte, at int) (line []byte, start int) {
 	for at < len(head) {
 		n := f.record(head[at:])
@@ -88,9 +88,9 @@ func (f *fields) firstLine(head []byte, at int) (line []byte, start int) {
 	return nil, at
 }
 
-// isHeader says whether the first line names columns: there are usual names, or none
-// of the fields where the ends of an edge would be is a number. One without a name is
-// that of the index, which pandas writes, where all other fields are names.
+// isHeader reports whether the first line names columns: if there are usual names, or if none of
+// the fields at the ends of an edge is a number. A field without a name is the index that pandas
+// writes, if all other fields are names.
 func (t *text) isHeader(names []string, src, dst Column) bool {
 	if _, _, ok, several := usualPair(names); ok || several {
 		return true
@@ -111,7 +111,7 @@ func (t *text) isHeader(names []string, src, dst Column) bool {
 	return len(candidates(names)) > 0 && !slices.ContainsFunc(names, numeric)
 }
 
-// numeric says whether a field begins like a number, which no name of a column does.
+// numeric reports whether a field begins like a number, which no name of a column does.
 func numeric(field string) bool {
 	return field != "" && strings.ContainsRune("+-.0123456789", rune(field[0]))
 }

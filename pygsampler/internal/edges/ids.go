@@ -109,7 +109,7 @@ func (s *idSet) rank() error {
 	return s.large.number(s.order)
 }
 
-// of is the number of an id; -1 where it is not in the set.
+// of returns the number of an id; -1 if it is not in the set.
 func (s *idSet) of(id int64) int64 {
 	if id >= mostBitID {
 		if n := s.large.of(id); n >= 0 {

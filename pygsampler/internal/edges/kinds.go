@@ -22,9 +22,9 @@ var (
 	}
 )
 
-// twoKinds is what two columns of ids are of, such as user and item of user_id and
-// itemId, where their names say two kinds of things. Roles of one kind, such as
-// follower_id and followee_id, are none, and neither are names that share a word.
+// twoKinds returns the types of two columns of ids, such as user and item for user_id and itemId,
+// if their names imply two types. Roles of one type, such as follower_id and followee_id, do not,
+// and neither do names that share a word.
 func twoKinds(first, second string) (a, b string, two bool) {
 	u, v := plainName(first), plainName(second)
 	if u == "user" && v == "item" || u == "item" && v == "user" {
@@ -48,14 +48,14 @@ func twoKinds(first, second string) (a, b string, two bool) {
 	return a, b, true
 }
 
-// giverAndTaker says whether the words are such as payer and payee.
+// giverAndTaker reports whether the words are a pair such as payer and payee.
 func giverAndTaker(a, b string) bool {
 	giver, taker := strings.HasSuffix(a, "er") || strings.HasSuffix(a, "or"), strings.HasSuffix(b, "ee") || strings.HasSuffix(b, "ed")
 	return giver && taker
 }
 
-// nounOf is the words of a column's name before "id", without numbers; none where it
-// does not end so: user and group of "userGroupID", "user_group_id" and "User Group Id".
+// nounOf returns the words of a column's name before "id", without numbers; none if it does not end
+// so: user and group for "userGroupID", "user_group_id" and "User Group Id".
 func nounOf(name string) []string {
 	var spaced strings.Builder
 	before := ' '
@@ -86,8 +86,8 @@ func nounOf(name string) []string {
 	return nil
 }
 
-// ofType is the only column that is called as a type of nodes, such as user_id for
-// User; -1 where there is none, or more.
+// ofType returns the only column that is named after a type of nodes, such as user_id for User; -1
+// if there is none, or more than one.
 func ofType(names []string, kind string) int {
 	if kind == "" {
 		return -1

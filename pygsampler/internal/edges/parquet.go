@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// rowsAtOnce is how many rows of a columnar file travel together.
+// rowsAtOnce is the number of rows of a columnar file that are read together.
 const rowsAtOnce = 1 << 16
 
 // parquetFile is two integer columns of a Parquet file. The two are decoded side by
@@ -25,7 +25,7 @@ type parquetFile struct {
 	facts    Facts
 }
 
-// parquetColumn is where a column is, and how its values are to be read.
+// parquetColumn is the position of a column, and the type of its values.
 type parquetColumn struct {
 	leaf     int
 	label    string // what errors call it
@@ -89,7 +89,8 @@ func leaves(r *file.Reader) (*schema.Schema, []string) {
 	return s, names
 }
 
-// packed is the bytes of a column in a row group, and an error where they cannot be unpacked.
+// packed returns the compressed size of a column in a row group, and an error if it cannot be
+// decompressed.
 func (p *parquetFile) packed(r *file.Reader, group, leaf int) (size int64, err error) {
 	chunk, err := r.RowGroup(group).MetaData().ColumnChunk(leaf)
 	if err != nil {

@@ -93,7 +93,7 @@ func located(path, format string, args ...any) error {
 	return valueError("%s: %s", baseName(path), fmt.Sprintf(format, args...))
 }
 
-// tracked counts the bytes that are read of a file, and ends where the meter says.
+// tracked counts the bytes that are read from a file, and stops if the meter says so.
 type tracked struct {
 	*os.File
 	meter *Meter
@@ -131,7 +131,7 @@ func guarded(path string, f func() error) (err error) {
 	return f()
 }
 
-// starts says whether the file begins with the magic bytes.
+// starts reports whether the file begins with the magic bytes.
 func starts(path string, magic []byte) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

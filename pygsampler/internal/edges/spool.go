@@ -16,7 +16,7 @@ type spool struct {
 	full  bool // a scan came to its end and all of it is in memory
 }
 
-// part is some edges: ids of 32 bits where all fit, sources first.
+// part is a run of edges: ids of 32 bits if all fit, sources first.
 type part struct {
 	pages *memory.Pages
 	n     int64
@@ -41,7 +41,7 @@ func (s *spool) Scan(m *Meter, emit func(*Batch) error) error {
 	return err
 }
 
-// keep copies the edges; false where there is no room for them.
+// keep copies the edges; it returns false if there is no room for them.
 func (s *spool) keep(b *Batch) bool {
 	n := int64(len(b.Src))
 	wide := false
@@ -118,5 +118,5 @@ func (s *spool) free() {
 	s.parts, s.kept, s.full = nil, 0, false
 }
 
-// more says that another scan is to come.
+// more announces another scan to the meter.
 func (s *spool) more(m *Meter) { m.Total.Add(s.Source.Size()) }

@@ -23,7 +23,7 @@ const (
 // numbers are known. Tests lower the bound.
 var mostCounted int64 = 1 << 28
 
-// survey is what the first passes over a file find: the nodes and their degrees.
+// survey is the result of the first scans of a file: the nodes and their degrees.
 type survey struct {
 	plan     *Plan
 	edges    int64

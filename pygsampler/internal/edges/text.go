@@ -15,7 +15,7 @@ import (
 
 const (
 	blockSize = 2 << 20
-	// A line that is longer has no line breaks where there should be some.
+	// A longer line lacks line breaks.
 	mostRecord = 16 << 20
 )
 
@@ -53,7 +53,7 @@ func openText(path, format string, src, dst Column) (Source, error) {
 	return t, nil
 }
 
-// open is the file's text, unpacked where it is packed.
+// open returns the text of the file, decompressed if necessary.
 func (t *text) open(m *Meter) (io.Reader, io.Closer, error) {
 	f, err := os.Open(t.path)
 	if err != nil {
@@ -115,8 +115,7 @@ func (t *text) unreadable(err error) error {
 	return located(t.path, "expected gzip data to its end, got what cannot be unpacked: %v", err)
 }
 
-// chunk is whole lines on their way from the reader through a worker to the
-// consumer.
+// chunk is a piece of whole lines, passed from the reader through a worker to the consumer.
 type chunk struct {
 	data     []byte
 	src, dst []int64
@@ -203,7 +202,7 @@ func (t *text) consume(m *Meter, pending <-chan *chunk, free chan<- *chunk, emit
 	return nil
 }
 
-// split cuts the text into chunks behind line breaks.
+// split cuts the text into chunks after line breaks.
 func (t *text) split(r io.Reader, free <-chan *chunk, quit <-chan struct{}, work, pending chan<- *chunk) error {
 	if _, err := io.CopyN(io.Discard, r, t.skip); err != nil {
 		return t.unreadable(err)

@@ -42,8 +42,8 @@ type Data struct {
 	Values
 }
 
-// fillData writes the arrays over the edges. An edge's id is its place in the file, so they
-// stand as they are there; where each edge has a reverse, that one has its value too.
+// fillData writes the arrays over the edges. An edge's id is its position in the file, so they are
+// written in order; if each edge has a reverse, the reverse has the same value.
 func (s *survey) fillData(out Arrays, m *Meter) error {
 	for i, d := range s.plan.Data {
 		to := out.Data[i]
@@ -88,7 +88,7 @@ func (s *survey) reverseData(to []byte, size int64) error {
 	return nil
 }
 
-// findIn is where a column is that was asked for, among those that there are.
+// findIn returns the position of a requested column among the columns of the file.
 func findIn(path string, names []string, where string, c Column) (int, error) {
 	at, err := find(path, names, where, c)
 	if err == nil && names != nil && at >= len(names) {
@@ -170,7 +170,7 @@ func (a *arrowFile) Values(where string, c Column) (v Values, err error) {
 	return v, err
 }
 
-// column is where a column is, and what.
+// column returns the position and the type of a column.
 func (a *arrowFile) column(where string, c Column) (at int, field arrow.Field, err error) {
 	r, err := a.open(&Meter{})
 	if err != nil {
@@ -264,7 +264,7 @@ func (p *parquetFile) Values(where string, c Column) (v Values, err error) {
 	return v, err
 }
 
-// extra returns a column other than the ends of the edges: its position and its packed bytes.
+// beside returns a column other than the ends of the edges: its position and its packed bytes.
 func (p *parquetFile) beside(where string, c Column) (column *schema.Column, at int, size int64, err error) {
 	r, f, err := p.open(nil)
 	if err != nil {
@@ -285,7 +285,7 @@ func (p *parquetFile) beside(where string, c Column) (column *schema.Column, at 
 	return s.Column(at), at, size, nil
 }
 
-// kindOfColumn is what an error calls the type of a column.
+// kindOfColumn returns the name of a column's type in errors.
 func kindOfColumn(column *schema.Column) string {
 	if logical := column.LogicalType(); logical != nil && logical.IsValid() && !logical.IsNone() {
 		return logical.String()
@@ -293,7 +293,7 @@ func kindOfColumn(column *schema.Column) string {
 	return column.PhysicalType().String()
 }
 
-// parquetKind is the type of a column's values; 0 where an array has no such.
+// parquetKind returns the type of a column's values; 0 if no array supports it.
 func parquetKind(c *schema.Column) graphfile.DType {
 	logical := c.LogicalType()
 	plain := logical == nil || !logical.IsValid() || logical.IsNone()
@@ -397,8 +397,7 @@ func readValues(column file.ColumnChunkReader, kind graphfile.DType, n int64) (v
 	return values, rows, null, err
 }
 
-// firstNull is the first of rows that were read that is null, or -1; err is what reading
-// them gave.
+// firstNull returns the first null of the rows read, or -1; err is the error of the read.
 func firstNull(column file.ColumnChunkReader, n, rows int64, defined int, levels []int16, err error) (int64, error) {
 	if err == nil {
 		err = column.Err()

@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 )
 
-// mostWords is how many different words a column may have: it names types.
+// mostWords is the maximal number of different words of a column, since they name types.
 const mostWords = 4096
 
 // Words is a column of names, such as the types of edges: its values are the positions of the names
@@ -24,7 +24,7 @@ type Words struct {
 	places map[string]int32
 }
 
-// place is that of a word, which is added where it is new.
+// place returns the index of a word, which is added if it is new.
 func (w *Words) place(path, where, word string) (int32, error) {
 	at, known := w.places[word]
 	if !known {

@@ -9,7 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// checksumBytes is how much is summed between two looks at whether to go on.
+// checksumBytes is the number of bytes that are summed between two checks for an abort.
 const checksumBytes = 64 << 20
 
 // Commit validates the graph, writes checksums and header, syncs, and renames the file to its final
@@ -110,7 +110,7 @@ func (w *Writer) validate() error {
 	return h.checkMap(w.target)
 }
 
-// arrayOf is a section of ids in a mapped file; the zero array where there is none.
+// arrayOf returns a section of ids in a mapped file; the zero array if there is none.
 func arrayOf(h *Header, data []byte, name string) csc.Array {
 	e, ok := h.Entry(name)
 	if !ok {

@@ -138,7 +138,7 @@ func (h *Header) Version() int {
 	return 1
 }
 
-// graphs is what the names of the sections of each graph in the file begin with.
+// graphs returns the prefixes of the section names of each graph in the file.
 func (h *Header) graphs() []string {
 	if !h.Typed {
 		return []string{""}
@@ -182,8 +182,7 @@ func headerChecksum(header []byte) uint32 {
 	return Checksum(sum, header[checksumAt+4:])
 }
 
-// bytesOf is the number of bytes of a section, or an error where no array has its
-// name, type or shape.
+// bytesOf returns the number of bytes of a section, or an error for an invalid name, type or shape.
 func bytesOf(s Section) (int64, error) {
 	if s.Name == "" || len(s.Name) >= nameBytes || !utf8.ValidString(s.Name) || bytes.IndexByte([]byte(s.Name), 0) >= 0 {
 		return 0, formatError("section %q: expected a name of 1 to %d bytes of UTF-8", s.Name, nameBytes-1)

@@ -124,7 +124,7 @@ func (w *Writer) reserve(mode fs.FileMode) error {
 	return nil
 }
 
-// fillWithZeros takes room where the file system cannot reserve it.
+// fillWithZeros reserves space if the file system cannot.
 func (w *Writer) fillWithZeros(size int64) error {
 	zeros := make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(zeros)) {

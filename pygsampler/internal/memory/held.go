@@ -10,8 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// held is what the release of a memory of a device ends, where more is to do than to
-// free a block.
+// held is an object that the release of a device memory closes, in addition to freeing a block.
 type held interface{ Close() error }
 
 // holds has all that memories hold, by number.

@@ -387,8 +387,7 @@ func short(digits string) string {
 // longest is the maximal number of bytes of a value in an error.
 const longest = 40
 
-// describe is what was got, as Python's checks say it: its type, and its value where that
-// is short.
+// describe returns a value as Python's checks print it: its type, and the value if it is short.
 func describe(raw json.RawMessage) string {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(raw))

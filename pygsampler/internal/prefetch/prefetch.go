@@ -34,7 +34,8 @@ func At[T, I Element](table []T, at []I) {
 	}
 }
 
-// Step is how many elements a loop reads between two calls of Ahead, and early how many more have been asked for by then.
+// Step is the number of elements that a loop reads between two calls of Ahead, and early the number
+// of prefetched elements by then.
 const (
 	Step  = 64
 	early = 128

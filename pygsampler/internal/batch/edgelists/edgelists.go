@@ -26,7 +26,7 @@ func (k *kind) more() int64 { return k.seeds - k.distinct }
 type relation struct {
 	from, to *kind
 	bits     int64
-	// Words of a block for each hop, that of the seeds first.
+	// Words of a block for each hop, the hop of the seeds first.
 	blocks [][]int64
 	// The number of edges of each hop in this list, in all hops, and the number of edges with a
 	// factor; -1 for none.
@@ -72,7 +72,7 @@ func Relations(data int64) int64 {
 	return 0
 }
 
-// read is what the words of a batch say.
+// read parses the words of a batch.
 func read(data int64, ends []int64) (*edgeList, error) {
 	head := memory.View[int64](data, batch.FixedWords)
 	l, is := batch.LayoutOf(head)
@@ -163,7 +163,7 @@ func count[T csc.Index](j *edgeList, r *relation) {
 	}
 }
 
-// inOrder is whether the hops' destinations follow each other.
+// inOrder returns 1 if the destinations of consecutive hops are in order.
 func (j *edgeList) inOrder() int64 {
 	for r := range j.relations {
 		first := int64(0)
@@ -177,7 +177,7 @@ func (j *edgeList) inOrder() int64 {
 	return 1
 }
 
-// pieces are what all of a memory is cut into, as integers of one width.
+// pieces divides a memory into arrays of integers of one width.
 type pieces struct {
 	width, end int64
 	lengths    []int64
@@ -186,7 +186,7 @@ type pieces struct {
 // skip is up to a byte of the memory.
 func (p *pieces) skip(to int64) { p.add(to/p.width - p.end) }
 
-// add is one more of so many integers.
+// add appends an array of n integers.
 func (p *pieces) add(n int64) {
 	p.lengths = append(p.lengths, n)
 	p.end += n
@@ -284,8 +284,8 @@ func made[T csc.Index](j *edgeList) (m memory.Memory, err error) {
 	return m, nil
 }
 
-// pieces are those of integers of so many bytes, but for the last one: of the ids at one place, the
-// first of them of the nodes, the edge ids at another, and of the factors, 0 for none of this width.
+// pieces returns the arrays of integers of a width in bytes, without the last one: of the ids, of
+// the edge ids, and of the factors, 0 if there are none of this width.
 func (j *edgeList) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
 	p := &pieces{width: width}
 	if j.bits == 8*width {
@@ -316,7 +316,7 @@ func (j *edgeList) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces 
 	return p
 }
 
-// none is whether no relation has edge ids of so many bits, or factors.
+// none reports whether no relation has edge ids of a width, or factors.
 func (j *edgeList) none(bits int64) bool {
 	for r := range j.relations {
 		if j.relations[r].bits == bits || j.relations[r].weights >= 0 {
@@ -326,7 +326,7 @@ func (j *edgeList) none(bits int64) bool {
 	return true
 }
 
-// tell writes the words that come before those of pieces, and says how many.
+// tell writes the words before those of pieces, and returns their number.
 func (j *edgeList) tell(words []int64, head [batch.HopsWords]int64) int64 {
 	end := copy(words, head[:])
 	put := func(n int64) { words[end] = n; end++ }
@@ -352,7 +352,7 @@ func (j *edgeList) tell(words []int64, head [batch.HopsWords]int64) int64 {
 	return int64(end)
 }
 
-// list writes the nodes of a type, and says how many.
+// list writes the nodes of a type, and returns their number.
 func list[T csc.Index](j *edgeList, k *kind, out []T) int {
 	nodes := view[T](j, k.list, k.nodes)
 	if k.more() == 0 {
@@ -371,7 +371,7 @@ func first[T csc.Index](j *edgeList, k *kind) []T {
 	return found
 }
 
-// moved is where a node is once each seed has a row of its own.
+// moved returns the position of a node once each seed has its own row.
 func moved[T csc.Index](firsts []T, v, more T) T {
 	if int64(v) < int64(len(firsts)) {
 		return firsts[v]

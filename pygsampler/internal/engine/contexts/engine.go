@@ -22,7 +22,7 @@ type Request struct {
 	SeedKeys   []int64       // the key of each seed's time, where some relation has times
 }
 
-// unitSeeds is how many seeds a worker takes at a time.
+// unitSeeds is the number of seeds that a worker processes at a time.
 const unitSeeds = 4
 
 // Sample samples the contexts and returns their memory, with one reference. It returns
@@ -179,7 +179,7 @@ func newWorker(e *engine) *worker {
 	return w
 }
 
-// add takes a row if it is new, and says whether the context goes on.
+// add adds a row if it is new, and reports whether the context continues.
 func (w *worker) add(kind int, node int64, parent int32) bool {
 	key := uint64(node)*w.types + uint64(kind) + 1
 	mask := uint64(len(w.table) - 1)
@@ -205,7 +205,7 @@ func (w *worker) add(kind int, node int64, parent int32) bool {
 	return w.left > 0 && w.count < w.places
 }
 
-// context makes that of a seed.
+// context samples the context of a seed.
 func (w *worker) context(seed int64) {
 	clear(w.table)
 	w.first, w.count, w.left = seed*w.places, 0, w.Budget
@@ -223,7 +223,7 @@ func (w *worker) context(seed int64) {
 	w.finish(seed)
 }
 
-// finish writes what follows from the rows of a context, and fills the places behind them.
+// finish writes the arrays that follow from the rows of a context, and pads its places.
 func (w *worker) finish(seed int64) {
 	w.lengths[seed] = int32(w.count)
 	begin, end, last := w.first, w.first+w.count, w.first+w.places
@@ -257,7 +257,7 @@ func (w *worker) kind(place int64) int {
 	return int(w.kinds[w.first+place])
 }
 
-// looked is how many of so many edges are looked at.
+// looked returns the number of edges that are read out of a number of edges.
 func (w *worker) looked(edges int64) int64 {
 	if w.Width > 0 {
 		return min(edges, w.Width)

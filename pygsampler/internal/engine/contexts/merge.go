@@ -15,7 +15,7 @@ type merge struct {
 	heap  []item
 }
 
-// list is what is left to look at of the edges of a row and a relation: so many up to a position.
+// list holds the remaining edges of a row and a relation: a number of edges up to a position.
 type list struct {
 	at, left int64
 	parent   int32
@@ -27,8 +27,8 @@ type item struct{ order, number uint64 }
 
 func orderOf(key int64) uint64 { return uint64(math.MaxInt64) - uint64(key) }
 
-// before is 1 where the edge of item x comes before that of y, else 0: the borrow of a subtraction, since processors
-// guess wrongly at every other branch.
+// before returns 1 if the edge of item x comes before that of y, else 0: the borrow of a
+// subtraction, since processors mispredict every other branch.
 func (x *item) before(y *item) uint64 {
 	_, borrow := bits.Sub64(x.number, y.number, 0)
 	_, borrow = bits.Sub64(x.order, y.order, borrow)
@@ -79,7 +79,7 @@ func (w *worker) addTimed(begin, end, bound int64) bool {
 	return true
 }
 
-// lineOfKeys is how many keys a line of memory has.
+// lineOfKeys is the number of keys in a cache line.
 const lineOfKeys = 8
 
 // begin puts the lists of some rows of a block, which begins at a place of the context and of the hop, and of relation j
@@ -112,8 +112,8 @@ func (w *worker) begin(r *relation, base, inHop int64, j int, members []int64, b
 	}
 }
 
-// down moves an item of the heap down to where it belongs: to the end along the earlier ones of two, and up from there,
-// which is not far.
+// down sinks an item of the heap: to the end along the earlier one of two children, and up from
+// there, which is not far.
 func (g *merge) down(i int) {
 	h := g.heap
 	if i >= len(h) {

@@ -6,7 +6,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
-// blockRows is how many rows of a hop are looked up side by side, so that they wait for memory together.
+// blockRows is the number of rows of a hop that are looked up together, so that their reads
+// overlap.
 const blockRows = times.Side
 
 // rowBlock is some rows of a hop, and where their edges are.
@@ -59,7 +60,8 @@ func (w *worker) addUntimed(begin, end int64) bool {
 	return true
 }
 
-// byType calls a function for the rows of each type among some from a place on, with where they stand among these.
+// byType calls a function for the rows of each type among n rows from begin on, with their
+// positions among these.
 func (w *worker) byType(begin, n int64, do func(kind int, members []int64)) {
 	b := &w.rows
 	clear(b.done[:n])
@@ -78,7 +80,7 @@ func (w *worker) byType(begin, n int64, do func(kind int, members []int64)) {
 	}
 }
 
-// readRows says where the edges of some rows of a block are in a relation.
+// readRows finds the edges of some rows of a block in a relation.
 func (w *worker) readRows(r *relation, begin int64, members []int64) {
 	b := &w.rows
 	for m, i := range members {
@@ -95,7 +97,7 @@ func (w *worker) readRows(r *relation, begin int64, members []int64) {
 	}
 }
 
-// fetch asks the memory for elements that are read soon.
+// fetch prefetches elements.
 func fetch(a csc.Array, at []int64) {
 	if a.Bits == 32 {
 		prefetch.At(a.I32, at)

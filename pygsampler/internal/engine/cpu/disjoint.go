@@ -82,8 +82,7 @@ func (t *disjointMap[I]) reserve(l *lists, h *hashTable, n, more int64) error {
 	return h.reserve(count, n, t.key)
 }
 
-// longer is a list with room for count, on pages that are replaced where they are
-// too short.
+// longer returns a list with room for count, on new pages if the old ones are too short.
 func longer[I csc.Index](pages **memory.Pages, list []I, count int64) ([]I, error) {
 	old := *pages
 	if old != nil {
@@ -118,7 +117,8 @@ func (t *disjointMap[I]) claim(h *hashTable, b block[I], times *Times, lo, hi, e
 	return t.claimFrom(t, h, b, times, lo, hi, end, n)
 }
 
-// claimFrom is claim for rows whose nodes are those of another list; times are those of the edges, nil: none.
+// claimFrom is claim for rows whose nodes belong to another list; times are the times of the edges,
+// nil: none.
 func (t *disjointMap[I]) claimFrom(rows *disjointMap[I], h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
 	for row := lo; row < hi; row++ {
 		to := end
@@ -175,7 +175,7 @@ func (t *disjointMap[I]) finish(s *sampling[I]) error {
 	return nil
 }
 
-// putList copies a list into the region, and says in a word where it is.
+// putList copies a list into the region, and writes its offset to a word.
 func putList[I csc.Index](out *batch.Builder, word int, values []I) error {
 	offset, err := out.Alloc(int64(len(values)) * idBits[I]() / 8)
 	if err != nil {

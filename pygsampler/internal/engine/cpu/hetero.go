@@ -40,10 +40,10 @@ type HeteroRequest struct {
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
-// heteroBatch is a batch of a heterogeneous graph in the making. A hop has a list of rows, those of
-// the first relation, then those of the second, and so on; its tiles are pieces of that list,
-// none of which has rows of two relations. So nodes of a type are numbered by their first
-// occurrence in that list, and each type by itself.
+// heteroBatch is an unfinished batch of a heterogeneous graph. A hop has a list of rows, first
+// those of the first relation, then those of the second, and so on; its tiles are pieces of that
+// list, none of which spans two relations. So nodes of a type are numbered by their first
+// occurrence in that list, each type separately.
 type heteroBatch[I csc.Index] struct {
 	*HeteroRequest
 	*heteroScratch
@@ -55,20 +55,20 @@ type heteroBatch[I csc.Index] struct {
 	rels      []relation[I]
 }
 
-// nodeType is what a batch has of a node type.
+// nodeType is the state of a node type in a batch.
 type nodeType[I csc.Index] struct {
 	csc.NodeType
 	*nodeTypeScratch
 	n, expanded int64 // as those of sampling
 	first, rows int64 // of the hop: the nodes that it expands
 	coming      int64 // edges of the hop that lead from it
-	// The nodes by their numbers, with one more than used, as claimDirect has it; of a
-	// disjoint batch trees has them.
+	// The nodes by their numbers, with one more than used, as claimDirect requires; in a disjoint
+	// batch trees has them.
 	vertices []I
 	trees    *disjointMap[I]
 }
 
-// relation is what a batch has of an edge type.
+// relation is the state of an edge type in a batch.
 type relation[I csc.Index] struct {
 	tiled[I]
 	req      Request
@@ -305,7 +305,7 @@ func (s *heteroBatch[I]) begin() error {
 	return nil
 }
 
-// plant numbers the seeds of a type, which are those from one on of the batch's.
+// plant numbers the seeds of a type, which begin at first among the seeds of the batch.
 func (s *heteroBatch[I]) plant(t int, first, total int64) error {
 	k, count, word := &s.nodeTypes[t], s.HeteroRequest.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
@@ -422,7 +422,7 @@ func (s *heteroBatch[I]) hop(hop int) error {
 	return nil
 }
 
-// edges is how many the hop has.
+// edges returns the number of edges of the hop.
 func (s *heteroBatch[I]) edges() (n int64) {
 	for i := range s.rels {
 		n += s.rels[i].edges
@@ -455,7 +455,7 @@ func (s *heteroBatch[I]) drawRanked(hop int, draw func(worker int, tile int64)) 
 	return err
 }
 
-// advance says which nodes the next hop expands.
+// advance selects the nodes that the next hop expands.
 func (s *heteroBatch[I]) advance() {
 	for t := range s.nodeTypes {
 		k := &s.nodeTypes[t]
@@ -469,7 +469,7 @@ func (s *heteroBatch[I]) advance() {
 	}
 }
 
-// tell writes down what a hop has found.
+// tell writes the results of a hop to the header.
 func (s *heteroBatch[I]) tell(hop int) {
 	for i := range s.rels {
 		r := &s.rels[i]
@@ -482,7 +482,7 @@ func (s *heteroBatch[I]) tell(hop int) {
 	}
 }
 
-// count makes the tiles of a hop, and says how many edges each relation takes.
+// count counts the tiles of a hop and the edges that each relation takes.
 func (s *heteroBatch[I]) count(hop int) error {
 	tiles := s.tiles[:0]
 	for i := range s.rels {

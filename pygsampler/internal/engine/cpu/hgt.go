@@ -45,8 +45,8 @@ type hgtBatch[I csc.Index] struct {
 	rels      []hgtRelation[I]
 }
 
-// hgtNodeType is what a batch has of a node type. The numbers of nodeType are those of the
-// nodes that were met, chosen ones and others; the seeds are the first of both.
+// hgtNodeType is the state of a node type in a batch. The numbers of nodeType cover all nodes that
+// occurred, chosen or not; the seeds are the first of both.
 type hgtNodeType[I csc.Index] struct {
 	nodeType[I]
 	budget []uint64 // of the nodes that were met
@@ -55,7 +55,7 @@ type hgtNodeType[I csc.Index] struct {
 	done   int64 // of these: their rows have been drawn
 }
 
-// hgtRelation is the rows of a relation that were drawn, those of chosen nodes in their order.
+// hgtRelation holds the drawn rows of a relation, those of chosen nodes in their order.
 type hgtRelation[I csc.Index] struct {
 	tiled[I]
 	req      Request
@@ -183,7 +183,7 @@ func (s *hgtBatch[I]) begin() error {
 	return nil
 }
 
-// plant chooses the seeds of a type, which are those from one on of the batch's.
+// plant chooses the seeds of a type, which begin at first among the seeds of the batch.
 func (s *hgtBatch[I]) plant(t int, first int64) error {
 	k, count, word := &s.nodeTypes[t], s.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
@@ -231,8 +231,8 @@ func (k *hgtNodeType[I]) meet(ids []I) error {
 	return nil
 }
 
-// expand draws the rows of the nodes that were chosen last. With a budget it adds to that of
-// their neighbors; without, after the last choice, neighbors are looked up alone.
+// expand draws the rows of the nodes that were chosen last. With a budget it adds to the budgets of
+// their neighbors; without, after the last choice, neighbors are only looked up.
 func (s *hgtBatch[I]) expand(budget bool) error {
 	if s.Ask != nil {
 		if err := s.bring(); err != nil {
@@ -267,8 +267,8 @@ func (s *hgtBatch[I]) expand(budget bool) error {
 // coming is the nodes that were chosen and whose rows have not been drawn.
 func (k *hgtNodeType[I]) coming() []I { return k.chosen[k.done:] }
 
-// bring asks for the rows of the nodes that were chosen last, of all relations together: a row is drawn as that of
-// a first hop.
+// bring requests the rows of the nodes that were chosen last, of all relations together: a row is
+// drawn like in a first hop.
 func (s *hgtBatch[I]) bring() error {
 	of := make([]*remoteSource[I], len(s.rels))
 	for i := range s.rels {
@@ -281,8 +281,8 @@ func (s *hgtBatch[I]) bring() error {
 	return askTogether(&RowRequest{}, s.Ask, of)
 }
 
-// draw appends rows to those of a relation, and says how many edges they have; those of the
-// relations before have so many in all.
+// draw appends rows to a relation, and returns the number of their edges; before is the number of
+// edges of earlier relations.
 func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int64, err error) {
 	n := int64(len(rows))
 	r.hopRows.size(n)
@@ -331,7 +331,7 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int
 	return edges, nil
 }
 
-// spend shares each of the last rows out among those of its neighbors that are not chosen.
+// spend distributes each of the last rows' budgets to those of its neighbors that are not chosen.
 func (r *hgtRelation[I]) spend(rows int) {
 	first := len(r.ends) - rows
 	start := int64(0)
@@ -357,8 +357,9 @@ func (r *hgtRelation[I]) spend(rows int) {
 	}
 }
 
-// choose takes count of the nodes that were met and not chosen, one after another by the squares
-// of their budgets: those of the smallest keys, which are exponential variates of these rates.
+// choose chooses count of the nodes that occurred and are not chosen, successively in proportion to
+// the squares of their budgets: those with the smallest keys, which are exponential variates of
+// these rates.
 func (s *hgtBatch[I]) choose(k *hgtNodeType[I], count int64, iteration int) {
 	if count == 0 {
 		return
@@ -396,7 +397,7 @@ func compareCandidates[I csc.Index](a, b candidate[I]) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.vertex, b.vertex))
 }
 
-// sink moves the element at i of a heap, whose largest is first, to where it belongs.
+// sink sinks the element at i of a heap, whose largest is first.
 func sink[I csc.Index](heap []candidate[I], i int) {
 	for {
 		child := 2*i + 1

@@ -35,7 +35,7 @@ type LaborRequest struct {
 	Labor
 }
 
-// laborLarge is what factors are at most, so that a product with a weight is a number.
+// laborLarge is the maximal factor, so that a product with a weight is finite.
 const laborLarge = 0x1p1000
 
 // laborBatch is a batch in the making, by one goroutine: which edges a row has depends on its hop's other rows.
@@ -132,7 +132,8 @@ func (s *laborBatch[I]) hop(hop int) error {
 	return nil
 }
 
-// bringWhole asks for the whole rows of a hop, of all relations together: those of which no hop has asked.
+// bringWhole requests the whole rows of a hop, of all relations together, that no hop has
+// requested.
 func (s *laborBatch[I]) bringWhole(hop int) error {
 	for i := len(s.near); i < len(s.rels); i++ {
 		r := &s.rels[i]
@@ -166,7 +167,7 @@ func (s *laborBatch[I]) bringWhole(hop int) error {
 	return nil
 }
 
-// choose says which edges of a relation stay.
+// choose selects the edges of a relation.
 func (s *laborBatch[I]) choose(i, hop int) error {
 	r, kept := &s.rels[i], &s.kept[i]
 	fanout := r.Rule(hop).Fanout
@@ -443,12 +444,12 @@ func (rows *laborRows[I]) solve(q []float64, fanout int64) {
 	}
 }
 
-// importance makes q in rounds: that of an edge is its source's.
+// importance computes q in rounds: the q of an edge belongs to its source.
 func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 	rows := &s.laborRows
 	n := len(rows.positions)
 	rows.numbers = append(rows.numbers[:0], rows.sources...)
-	// One more than there are, as Claim has it.
+	// One more than there are, as Claim requires.
 	rows.vertices = slices.Grow(rows.vertices[:0], n+1)[:n+1]
 	around := &r.src.around
 	around.Limit = s.MapBytes
@@ -497,7 +498,8 @@ func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 	return nil
 }
 
-// largest makes of each node the largest factor of its rows, times the edge's value where there are some.
+// largest computes for each node the largest factor of its rows, times the edge's value if there
+// are values.
 func (rows *laborRows[I]) largest(to, values []float64) {
 	lo := int64(0)
 	for row, hi := range rows.ends {

@@ -32,15 +32,16 @@ type sampling[I csc.Index] struct {
 	trees    *disjointMap[I] // nil: trees share nodes
 	rows     rows[I]
 	tiled    tiled[I] // the rows, where they are tiles
-	// edgeIDBits is the width of edge ids, where the graph is a part of another; 0: as the graph has it.
+	// edgeIDBits is the width of edge ids if the graph is a partition of another; 0: the width of
+	// the graph.
 	edgeIDBits int
 }
 
-// rows is where a hop's rows come from: drawn when their tile's turn comes, or drawn
-// before, in another order. Each gives the rows [lo, hi) of the hop's frontier.
+// rows is the source of a hop's rows: drawn in the order of tiles, or drawn before, in another
+// order. Each call returns the rows [lo, hi) of the hop's frontier.
 type rows[I csc.Index] interface {
-	// count reads where each row begins and how many edges it has, and says how many of
-	// them the hop takes.
+	// count reads the offset and the length of each row, and returns the number of edges that the
+	// hop takes.
 	count(frontier []I, lo, hi int64, hop int) (edges int64)
 	// draw writes the edges, as original ids, into the block from edge first on.
 	draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I])
@@ -87,7 +88,7 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool, begin f
 	return s.out.Finish(untouched), nil
 }
 
-// numbering says where a batch's local numbers come from.
+// numbering says how a batch's local numbers are assigned.
 type numbering uint8
 
 const (
@@ -141,7 +142,7 @@ func (r *Request) bound() int64 {
 
 func idBits[I csc.Index]() int64 { return int64(unsafe.Sizeof(I(0))) * 8 }
 
-// widths are those of the batch's arrays.
+// widths returns the widths of the batch's arrays.
 func (s *sampling[I]) widths() batch.Widths {
 	edgeIDs := s.edgeIDBits
 	if edgeIDs == 0 {
@@ -339,7 +340,7 @@ func (s *sampling[I]) drawRanked(frontier []I, hop int, block block[I]) error {
 	return err
 }
 
-// countRows counts the rows of a hop, tile by tile, and says how many edges it takes.
+// countRows counts the rows of a hop, tile by tile, and returns the number of edges that it takes.
 func (s *sampling[I]) countRows(frontier []I, hop int) (edges int64, err error) {
 	rows := int64(len(frontier))
 	tiles := (rows + tileRows - 1) / tileRows
@@ -369,7 +370,7 @@ func (s *sampling[I]) countRows(frontier []I, hop int) (edges int64, err error) 
 	return edges, nil
 }
 
-// drawRows draws the rows that countRows has counted into a block, and claims those of each tile in order.
+// drawRows draws the rows of countRows into a block, and claims those of each tile in order.
 func (s *sampling[I]) drawRows(frontier []I, hop int, block block[I], claim func(tile int64)) error {
 	err := s.team.pipeline(s.drawn[:len(s.offsets)-1], s.stop, s.drawTile(frontier, hop, block), claim)
 	if err == nil && s.stop.Load() {
@@ -408,7 +409,7 @@ type block[I csc.Index] struct {
 	keys            []int64   // of the edges' times, where rows that lie elsewhere bound the next hop; else nil
 }
 
-// weightsOf is the factors of n edges from one on, nil where there are none.
+// weightsOf returns the factors of n edges from one on, nil if there are none.
 func (b block[I]) weightsOf(at int64, n int) []float32 {
 	if b.edgeWeights == nil {
 		return nil
@@ -425,8 +426,7 @@ func (s *sampling[I]) newBlock(i int, rows, edges, first int64) (b block[I], err
 	return blockAt[I](s.out.Memory, s.widths(), offsets, rows, edges), nil
 }
 
-// placeBlock makes room for the arrays of a block, the factors last, at offset 0 where there
-// are none.
+// placeBlock allocates the arrays of a block, the factors last, at offset 0 if there are none.
 func placeBlock(out *batch.Builder, widths batch.Widths, rows, edges int64, factors bool) (offsets [4]int64, err error) {
 	// A count that overflowed is negative here, or too large even for a bound.
 	if edges < 0 || edges > math.MaxInt64/32 {

@@ -38,12 +38,13 @@ func (m *NodeMap) Begin(nodes, most int64) error {
 	return nil
 }
 
-// fewNumbers is what most numberings have less of: the fewer bits a number has, the more tags there are. With eight bits of
-// tags a map was cleared every forty batches of LADIES, which took as long as one of them.
+// fewNumbers exceeds the size of most numberings: with fewer bits per number there are more tags.
+// With eight bits of tags a map was cleared every forty batches of LADIES, which took as long as
+// one of them.
 const fewNumbers = 1 << 20
 
-// fewest is a limit of the narrow map's numbers: that of the last numbering, where it serves this one, since tags above
-// another say nothing.
+// fewest returns a limit of the narrow map's numbers: the limit of the last numbering, if it is
+// sufficient, since tags above another limit are meaningless.
 func (m *NodeMap) fewest(most int64) uint32 {
 	limit := max(m.narrow.limit, fewNumbers)
 	if most >= int64(limit) {

@@ -58,9 +58,9 @@ func (d *directMap[W]) free() {
 	*d = directMap[W]{}
 }
 
-// ahead is how many words of a large map are asked for before they are read: each read is
-// followed by stores, of which the core holds a few dozen only. An id of 2.4 million took 16
-// to 24 ns, and takes 5 to 14; one of 16 thousand would take 2.3 instead of 1.8.
+// ahead is the number of words of a large map that are prefetched: each read is followed by stores,
+// of which the core holds a few dozen only. An id of 2.4 million took 16 to 24 ns, and takes 5 to
+// 14; one of 16 thousand would take 2.3 instead of 1.8.
 const (
 	ahead    = 64
 	largeMap = 1 << 20 // bytes
@@ -154,10 +154,10 @@ func (h *hashTable) reserve(count, n int64, key func(i int64) uint64) error {
 	return nil
 }
 
-// home is where v stands in an empty table.
+// home returns the slot of v in an empty table.
 func (h *hashTable) home(v uint64) int { return int(v*0x9E3779B97F4A7C15>>h.shift) * 2 }
 
-// homes are those of the first of ids, which are asked for.
+// homes returns the slots of the first of ids, and prefetches them.
 func homes[I csc.Index](h *hashTable, ids []I, slots *[ahead]int64) []int64 {
 	ids = ids[:min(ahead, len(ids))]
 	for k, v := range ids {
@@ -167,7 +167,7 @@ func homes[I csc.Index](h *hashTable, ids []I, slots *[ahead]int64) []int64 {
 	return slots[:len(ids)]
 }
 
-// find is the slot of v, and whether v stands there already.
+// find returns the slot of v, and whether v is there already.
 func (h *hashTable) find(v uint64) (slot int, found bool) { return h.findFrom(h.home(v), v) }
 
 // findFrom is find for one whose home is known.
@@ -191,7 +191,7 @@ func (h *hashTable) enter(slot int, key uint64, number int64) {
 	h.entries[slot+1] = h.tag<<keyBits | uint64(number)
 }
 
-// number is that of the key at a slot.
+// number returns the number of the key at a slot.
 func (h *hashTable) number(slot int) int64 { return int64(h.entries[slot+1] & (1<<keyBits - 1)) }
 
 // share enters v, whose home slot the caller passes, and returns its slot; other workers may enter

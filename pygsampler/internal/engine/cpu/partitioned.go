@@ -41,8 +41,9 @@ type RowRequest struct {
 	Bounds []int64
 }
 
-// An answer has no nodes. In the place of these it says how many arrays of a word for each edge it has, one behind
-// another, and where: the keys of their times, if they bound the next hop, or of whole rows weights or other values.
+// A reply has no nodes. Their words hold the number and the offsets of arrays with a word per edge,
+// one after another: the keys of their times, if they bound the next hop, or for whole rows weights
+// or other values.
 const (
 	wordArrays = batch.WordNumNodes
 	wordKeys   = batch.WordNodes
@@ -178,7 +179,7 @@ func (s *sampling[I]) remote() (rows[I], error) {
 	}}, nil
 }
 
-// prepare sorts a frontier by the parts that have its rows, and asks them.
+// prepare sorts a frontier by the partitions that have its rows, and requests them.
 func (r *remote[I]) prepare(frontier []I, hop int) error {
 	if err := r.sort(frontier, r.s.trees); err != nil {
 		return err
@@ -186,7 +187,7 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 	return askTogether(&RowRequest{Hop: hop}, r.s.Parts.Ask, []*remoteSource[I]{&r.remoteSource})
 }
 
-// bring asks for the rows of a hop, of all relations together.
+// bring requests the rows of a hop, of all relations together.
 func (s *heteroBatch[I]) bring(hop int) error {
 	of := make([]*remoteSource[I], len(s.rels))
 	for i := range s.rels {
@@ -203,8 +204,8 @@ func (s *heteroBatch[I]) bring(hop int) error {
 	return askTogether(&RowRequest{Hop: hop}, s.Ask, of)
 }
 
-// askTogether asks for what several relations have sorted: the parts of the first one, then those of the second, and so
-// on. It asks nothing where none has sorted any.
+// askTogether requests the sorted rows of several relations: the partitions of the first one, then
+// those of the second, and so on. It requests nothing if none has rows.
 func askTogether[I csc.Index](about *RowRequest, ask func(*RowRequest) ([]RowReply, error), of []*remoteSource[I]) error {
 	about.Starts = []int64{0}
 	var vertices, trees []I
@@ -240,8 +241,8 @@ func askTogether[I csc.Index](about *RowRequest, ask func(*RowRequest) ([]RowRep
 	return nil
 }
 
-// answered is the block of an answer, which may have come over a network: it is as large as it says, and has so
-// many rows.
+// answered parses the block of a reply, which may have come over a network: it validates its size
+// and its number of rows.
 func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights bool, beside int64) (b block[I], err error) {
 	if rows == 0 {
 		b.indptr = make([]I, 1)

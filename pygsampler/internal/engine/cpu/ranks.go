@@ -20,13 +20,15 @@ const (
 	// rankedWorkers is from how many workers on ranks are faster. On 16 cores a batch of 1024 seeds and three hops took 5.1 ms
 	// by ranks and 4.1 by claims with four workers, 3.0 and 3.9 with eight, 2.2 and 4.0 with sixteen.
 	rankedWorkers = 6
-	// rankedEdges is how many edges a hop must have: its three further phases take as long as some thousand claims.
+	// rankedEdges is the number of edges from which on a hop is numbered by rank: its three further
+	// phases take as long as some thousand claims.
 	rankedEdges = 1 << 14
-	// roundEdges is how many edges are numbered at a time, which bounds the scratch to 16 MiB.
+	// roundEdges is the number of edges that are numbered at a time, which bounds the working
+	// memory to 16 MiB.
 	roundEdges = 1 << 22
 )
 
-// byRank says whether a hop of so many edges is numbered by rank.
+// byRank reports whether a hop of edges edges is numbered by rank.
 func (t *team) byRank(edges int64) bool { return t.size >= rankedWorkers && edges >= rankedEdges }
 
 // rankScratch is reused between batches. One batch uses it at a time.
@@ -55,8 +57,8 @@ type ranked[I csc.Index] struct {
 	// In the round:
 	edges int64
 	found int64
-	// By rank: the rank itself where it is its node's, else a lower rank of the same node. Then numbers take the place of
-	// the ranks of nodes, as ^number, counted from n.
+	// By rank: the rank itself if it is the rank of its node, else a lower rank of the same node.
+	// Then numbers replace the ranks of nodes, as ^number, counted from n.
 	places []int32
 }
 
@@ -83,12 +85,13 @@ func (l *ranked[I]) claim(ids []I) {
 	}
 }
 
-// rankedTiles is what is to be numbered by rank.
+// rankedTiles describes tiles that are numbered by rank.
 type rankedTiles[I csc.Index] struct {
 	count int64
 	last  bool // nobody asks for the numbers of nodes once all tiles have theirs
 	lists []*ranked[I]
-	// list is where a tile's nodes are numbered, size how many edges it has, ids its part of the block once it is drawn.
+	// list numbers a tile's nodes, size is the number of its edges, ids its part of the block once
+	// it is drawn.
 	list func(tile int64) *ranked[I]
 	size func(tile int64) int64
 	ids  func(tile int64) []I
@@ -176,8 +179,8 @@ func (a *rankedTiles[I]) numberRound(t *team, stop *atomic.Bool, r *rankScratch,
 	return nil
 }
 
-// mark gives nodes that have no number the least of their ranks, which are those from first on. Ids become numbers where
-// these are known.
+// mark gives nodes without a number the least of their ranks, which begin at first. Ids of nodes
+// with a number become numbers.
 func (l *ranked[I]) mark(ids []I, first int64) {
 	switch l.by {
 	case narrowMap:
@@ -189,7 +192,7 @@ func (l *ranked[I]) mark(ids []I, first int64) {
 	}
 }
 
-// count says how many nodes have a rank of a tile's, which are so many from first on.
+// count returns the number of nodes whose rank is one of the size ranks of a tile from first on.
 func (l *ranked[I]) count(first int64, size int) (won int64) {
 	for k, place := range l.places[first : first+int64(size)] {
 		mine := int64(0)
@@ -201,8 +204,8 @@ func (l *ranked[I]) count(first int64, size int) (won int64) {
 	return won
 }
 
-// enter numbers the nodes that have ranks of a tile; before is how many have ranks of tiles before. After the last round the
-// map is left with ranks.
+// enter numbers the nodes that have ranks of a tile; before is the number of nodes with ranks of
+// earlier tiles. After the last round the map still holds ranks.
 func (l *ranked[I]) enter(ids []I, first, before int64, last bool) {
 	places := l.places[first : first+int64(len(ids))]
 	var mine [ahead]int32
@@ -232,7 +235,7 @@ func (l *ranked[I]) enter(ids []I, first, before int64, last bool) {
 	}
 }
 
-// store has the map know nodes by their numbers, which are those from one on.
+// store writes the numbers of nodes, which begin at number, to the map.
 func (l *ranked[I]) store(nodes []I, number int64) {
 	switch l.by {
 	case narrowMap:
@@ -269,7 +272,7 @@ func load[W word](at *W) W {
 	return W(atomic.LoadUint64((*uint64)(unsafe.Pointer(at))))
 }
 
-// exchange stores a word where there is still the old one.
+// exchange stores a word if the old word is still there.
 func exchange[W word](at *W, old, word W) bool {
 	if unsafe.Sizeof(*at) == 4 {
 		return atomic.CompareAndSwapUint32((*uint32)(unsafe.Pointer(at)), uint32(old), uint32(word))
@@ -339,7 +342,7 @@ func markDirect[I csc.Index, W word](d *directMap[W], ids []I, places []int32, n
 	}
 }
 
-// storeDirect writes the numbers of nodes, which are those from one on.
+// storeDirect writes the numbers of nodes, which begin at number.
 func storeDirect[I csc.Index, W word](d *directMap[W], nodes []I, number W) {
 	words, tag := d.words, d.tag
 	prefetch.At(words, nodes)

@@ -102,7 +102,8 @@ func (r *RemoteRows[I]) grow() {
 	}
 }
 
-// want sorts those of some nodes whose rows are not here by the parts that have them: they have been asked for next.
+// want sorts the nodes whose rows are missing by the partitions that have them; they count as
+// requested.
 func (r *RemoteRows[I]) want(vertices []I) (err error) {
 	r.ids = append(r.ids[:0], vertices...)
 	room := int(r.n) + len(r.ids) + 1
@@ -178,7 +179,7 @@ func (r *RemoteRows[I]) keepBeside(from *block[I], start, end int64, part int32)
 	return nil
 }
 
-// tell lets the graph have what is here.
+// tell updates the graph with the present rows.
 func (r *RemoteRows[I]) tell() {
 	g := &r.Relation
 	if g.Indices = csc.ArrayOf(r.indices); r.widths.EdgeID == 4 {

@@ -127,7 +127,7 @@ func TestWholeRowsOfOthers(t *testing.T) {
 		want  string
 	}{
 		"fewer arrays": {[]string{"x", "y"}, func(h []int64, _ *RowReply) { h[wordArrays] = 1 }, "expected 2"},
-		"no arrays":    {[]string{"x", "y"}, func(h []int64, _ *RowReply) { h[wordArrays] = 0 }, "with 0 arrays"},
+		"no arrays":    {[]string{"x", "y"}, func(h []int64, _ *RowReply) { h[wordArrays] = 0 }, "with 0 additional arrays"},
 		"many arrays":  {[]string{"x"}, func(h []int64, _ *RowReply) { h[wordArrays] = 1 << 60 }, "expected 1"},
 		"outside":      {[]string{"x", "y"}, func(h []int64, a *RowReply) { h[wordKeys] = a.Size - 8 }, "arrays of"},
 		"no weights":   {nil, func(h []int64, _ *RowReply) { h[wordArrays] = 0 }, "expected weights of all edges"},

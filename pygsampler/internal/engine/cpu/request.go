@@ -55,7 +55,7 @@ type Times struct {
 	Seeds []int64 // the key of each seed's time
 }
 
-// carries says whether the times of a hop's edges bound the next hop.
+// carries reports whether the times of a hop's edges bound the next hop.
 func (r *Request) carries() bool { return r.Times != nil && r.Times.Carry }
 
 // arrays returns the number of additional arrays of the edges of remote rows.

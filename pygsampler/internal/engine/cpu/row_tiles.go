@@ -191,7 +191,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 	w.positions = positions[:0]
 }
 
-// plain says whether rows are drawn without replacement, of all their edges, and few of each.
+// plain reports whether rows are drawn without replacement, from all their edges, and few of each.
 func (s *tiled[I]) plain(rule request.Rule) bool {
 	return s.Exclude == nil && !s.Replace && !s.Reservoir && (s.Relation.Alias == nil || s.Times == nil) &&
 		0 < rule.Fanout && rule.Fanout <= rng.DistinctMost
@@ -244,7 +244,7 @@ func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi,
 	}
 }
 
-// states is those of the rows, counted from lo, that draw.
+// states returns the states of the drawing rows, counted from lo.
 func (s *tiled[I]) states(w *worker, stream rng.Stream, frontier []I, lo int64, rows []int32) []uint64 {
 	states := w.states[:len(rows)]
 	for j, i := range rows {
@@ -262,9 +262,9 @@ func (s *tiled[I]) states(w *worker, stream rng.Stream, frontier []I, lo int64, 
 	return states
 }
 
-// choose fills row with the CSC positions of the edges that row v gives; state is
-// the row's at the first of them, start and degree are what count found. factors, where
-// there are any, are filled too.
+// choose fills row with the CSC positions of the edges that row v contributes; state is the row's
+// at the first of them, start and degree are the results of count. It fills factors, too, if there
+// are any.
 func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, first int64, whole bool, factors []float32) {
 	if r.Relation.Alias != nil && !whole && r.Times != nil {
 		before := uint64(0)
@@ -373,7 +373,8 @@ func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I
 	}
 }
 
-// gatherSources is gather of the neighbors alone. Its loads are independent, so their cache misses overlap.
+// gatherSources is gather for the neighbors only. Its loads are independent, so their cache misses
+// overlap.
 func gatherSources[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	source := csc.Of[I](g.Indices)
 	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.

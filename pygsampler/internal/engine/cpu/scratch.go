@@ -33,13 +33,13 @@ func (l *lists) free() {
 	*l = lists{}
 }
 
-// hopRows is what count finds of the rows of a hop.
+// hopRows is the result of count for the rows of a hop.
 type hopRows struct {
 	starts  []int64 // its first CSC position
 	degrees []int64 // its edges that are not excluded
 }
 
-// size makes room for so many rows.
+// size allocates rows rows.
 func (h *hopRows) size(rows int64) {
 	h.starts, h.degrees = sized(h.starts, rows), sized(h.degrees, rows)
 }
@@ -98,8 +98,8 @@ func Trim() {
 	trimHetero()
 }
 
-// sized is a with length n, with new memory only where a is too short; its old
-// contents are lost then.
+// sized returns a with length n, in new memory only if a is too short; its old contents are lost
+// then.
 func sized[T any](a []T, n int64) []T {
 	if int64(cap(a)) < n {
 		return make([]T, n, n+n/4)

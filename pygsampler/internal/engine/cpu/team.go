@@ -26,14 +26,14 @@ type team struct {
 	_      [cacheLine]byte
 }
 
-// cacheLine is how many bytes processors take from each other at a time, or more.
+// cacheLine is the number of bytes that processors exchange at a time, or more.
 const cacheLine = 128
 
-// teamEdges is how many edges a batch must promise for each further worker.
+// teamEdges is the number of edges that a batch must promise for each further worker.
 const teamEdges = 4096
 
-// looks is how often a worker without work looks for some before it sleeps, and how often the caller looks for the others'
-// end before it lets other threads have its core.
+// looks is the number of polls of a worker without work before it sleeps, and of the caller before
+// it yields its core to other threads.
 const looks = 5000
 
 // muster borrows workers for a batch of about edges edges; dismiss must end it.
@@ -52,8 +52,8 @@ func muster(crew Crew, edges int64) *team {
 	return t
 }
 
-// dismiss ends the team. Its workers, who have nothing to do any more, count as returned: one who sleeps, or has not come
-// yet, leaves later than the next batch begins, which would find nobody to borrow.
+// dismiss ends the team. Idle workers count as returned: a worker that sleeps, or has not arrived
+// yet, leaves later than the next batch begins, which would otherwise find no worker to borrow.
 func (t *team) dismiss() {
 	t.over.Store(true)
 	if t.wake != nil {
@@ -87,15 +87,15 @@ func (t *team) serve(w int) {
 func (t *team) sleep(seen int64) {
 	t.asleep.Add(1)
 	defer t.asleep.Add(-1)
-	// A phase that began before it was known that somebody sleeps wakes nobody.
+	// A phase that began before a worker was known to sleep wakes no worker.
 	if p := t.phase.Load(); (p&1 == 0 || p == seen) && !t.over.Load() {
 		<-t.wake
 	}
 }
 
-// run has f executed by this goroutine, whose return means that no work is left that nobody
-// is at, and by the workers that have come by then; it waits for those. A panic of any becomes
-// an error.
+// run executes f on this goroutine, whose return means that all work is finished or claimed, and on
+// the workers that have arrived by then; it waits for those. It converts a panic of any to an
+// error.
 func (t *team) run(f func(worker int)) error {
 	t.work = f
 	t.phase.Add(1)
@@ -125,7 +125,8 @@ func (t *team) guarded(w int, f func(worker int)) {
 	f(w)
 }
 
-// yield lets other threads have the core, and other goroutines the thread: one that is waited for may stand behind this one.
+// yield lets other threads have the core, and other goroutines the thread: a goroutine that it
+// waits for may be queued behind this one.
 func yield() {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
 	runtime.Gosched()

@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 )
 
-// tileRows is how many rows a worker takes at a time: enough independent loads to
-// keep the memory busy, few enough that a tile's edges stay in the second-level
-// cache until they are claimed.
+// tileRows is the number of rows that a worker processes at a time: enough independent loads to
+// saturate the memory, few enough that a tile's edges stay in the second-level cache until they are
+// claimed.
 const tileRows = 128
 
 // shared is a counter in a line of its own.
@@ -54,8 +54,8 @@ func (t *team) pipeline(drawn []int32, stop *atomic.Bool, draw func(worker int, 
 		claiming      atomic.Bool
 	}
 	next, claimed, claiming := &at.next, &at.claimed, &at.claiming
-	// claimDrawn leaves no drawn tile behind: one drawn while another worker holds
-	// the claim is found by that worker's check after it has let go.
+	// claimDrawn claims all drawn tiles: a tile that is drawn while another worker holds the claim
+	// is found by that worker's check after it has released the claim.
 	claimDrawn := func() {
 		for {
 			tile := claimed.Load()

@@ -9,11 +9,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// weightedRow is a row of a tile that draws by weight, on its way. Each of the steps is
-// taken for all rows before the next one, and asks for what the next one reads: the slots
-// of the alias table, then the edges, and where draws are refused the slots of spare ones.
-// A short row has all of its tables and edges asked for at first, which is a line or two
-// more than its draws need.
+// weightedRow is the state of a row of a tile that draws by weight. Each of the steps is taken for
+// all rows before the next one, and prefetches the reads of the next one: the slots of the alias
+// table, then the edges, and for refused draws the slots of spare ones. A short row prefetches all
+// of its tables and edges at first, which is a line or two more than its draws need.
 type weightedRow struct {
 	at, take     int   // its places among the positions
 	start, edges int64 // in the CSC, excluded ones too

@@ -9,7 +9,7 @@ type attendArgs struct {
 	Slope                                           float64
 }
 
-// attendKernels are those of kernels/layers/attention.cu, or of attention_half.cu.
+// attendKernels are the kernels of kernels/layers/attention.cu, or of attention_half.cu.
 type attendKernels struct {
 	forward, back      gpu.Kernel[attendArgs]
 	fold, pieces       gpu.Kernel[attendArgs]
@@ -39,7 +39,7 @@ var (
 	loadAttendNarrow = loadAttention("attention_half")
 )
 
-// attendKernels are those for the floats of a segment.
+// attendKernels returns the kernels for the floats of a segment.
 func (e *Engine) attendKernels(g *Segment) (*attendKernels, error) {
 	if g.FloatBits == 16 {
 		return Kept(e, "attention_half", loadAttendNarrow)
@@ -93,7 +93,7 @@ type softmaxArgs struct {
 	Grad gpu.Address
 }
 
-// softmaxKernels are those of kernels/layers/softmax.cu.
+// softmaxKernels are the kernels of kernels/layers/softmax.cu.
 type softmaxKernels struct {
 	softmax, pieces gpu.Kernel[softmaxArgs]
 }

@@ -13,7 +13,7 @@ type cacheArgs struct {
 	Row, IDBits, Width, ByPlace, Now                               uint32
 }
 
-// cacheKernels are those of kernels/features/cache.cu.
+// cacheKernels are the kernels of kernels/features/cache.cu.
 type cacheKernels struct {
 	tally, touch, bid, put gpu.Kernel[cacheArgs]
 }
@@ -105,7 +105,7 @@ func (e *Engine) Tally(ids IDs, counts gpu.Address, rows uint64, s gpu.Stream) e
 	return e.launchCache(&k.tally, &a, 1, s)
 }
 
-// launchCache is a launch of so many threads an id, as far as the device runs them at a time.
+// launchCache launches threads threads per id, as far as the device runs them at a time.
 func (e *Engine) launchCache(k *gpu.Kernel[cacheArgs], a *cacheArgs, threads uint64, s gpu.Stream) error {
 	most := uint64(e.context.Properties().Multiprocessors) * 2048 / cacheThreads
 	blocks := min((a.Count*threads+cacheThreads-1)/cacheThreads, most)

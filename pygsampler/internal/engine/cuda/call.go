@@ -30,7 +30,7 @@ type Call struct {
 // WholeShare is a Share without a bound.
 const WholeShare = 1000
 
-// within bounds the blocks of a launch, of which the device runs so many at a time.
+// within bounds the blocks of a launch, resident of which the device runs at a time.
 func (c *Call) within(blocks, resident int) int {
 	if c.Share == 0 {
 		return blocks

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// shape is what the size of a batch of a graph depends on, roughly.
+// shape holds the parameters that the size of a batch of a graph approximately depends on.
 type shape struct {
 	seeds int // their bits: batches within a factor of two share buffers' sizes
 	kind  reflect.Type
@@ -16,8 +16,8 @@ func shapeOf(p Plan, seeds int64) shape {
 	return shape{bits.Len64(uint64(seeds)), reflect.TypeOf(p), p.Shape()}
 }
 
-// need is what the buffers of a batch of so many seeds should hold: what earlier
-// batches of its shape needed and some more, or a guess.
+// need returns the sizes of the buffers of a batch of seeds seeds: the needs of earlier batches of
+// its shape plus a margin, or a guess.
 func (g *Graph) need(p Plan, seeds int64) Needs { return g.needOf(shapeOf(p, seeds), p, seeds) }
 
 // needOf is need, of a shape that is known.

@@ -45,8 +45,8 @@ const (
 	reservoirHigh // rows of the high part, in mode "reservoir"
 )
 
-// Words of the report of validate.cu. A place is -1 where there is no offender; then
-// its values are not written.
+// Words of the report of validate.cu. A position is -1 if there is no violation; then its values
+// are not written.
 const (
 	validateFirst = iota
 	validateLast
@@ -124,13 +124,13 @@ const (
 	readAsBrain
 )
 
-// gatherParts is how many tables a launch of gather.cu reads.
+// gatherParts is the number of tables that a launch of gather.cu reads.
 const gatherParts = 8
 
-// direct is the largest fanout whose choices may stand in shared memory.
+// direct is the largest fanout whose choices may be in shared memory.
 const direct = 32
 
-// mostBatches is how many batches a launch of neighbor.cu makes.
+// mostBatches is the maximal number of batches of a launch of neighbor.cu.
 const mostBatches = 16
 
 // Bins of neighbor.cu.
@@ -164,7 +164,7 @@ const (
 	queueLowestBad
 )
 
-// segmentThreads is how many threads a block of segment.cu has.
+// segmentThreads is the number of threads of a block of segment.cu.
 const segmentThreads = 256
 
 // staticThreads is how many threads a block of static.cu has, but for those that sample, and
@@ -174,8 +174,8 @@ const (
 	staticSlots   = 3
 )
 
-// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
-// source on a block sorts them.
+// transpose.cu: the threads of a block; the maximal number of tiles of sources; the number of edges
+// of a source from which on a block sorts them.
 const (
 	transposeThreads = 256
 	transposeTiles   = 1024

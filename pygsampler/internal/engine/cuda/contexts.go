@@ -122,7 +122,7 @@ func (s *contextSpace) Free(stream gpu.Stream) error {
 // mostContextWork bounds the bytes that warps work in: fewer warps run side by side where each needs much.
 const mostContextWork = 256 << 20
 
-// contextShape is how many warps there are, and what each works in.
+// contextShape is the number of warps, and the working memory of each.
 type contextShape struct {
 	blocks, mostTimed    int
 	tableBits            int
@@ -155,7 +155,7 @@ func (p *Contexts) shape(f *Flight, k *contextKernels) (s contextShape) {
 	return s
 }
 
-// bytes is what a warp works in, in whole words of 64 bits.
+// bytes returns the working memory of a warp, in whole words of 64 bits.
 func (s *contextShape) bytes() uint64 {
 	return uint64(4)<<s.tableBits + 24*s.lists + 16*s.groups
 }

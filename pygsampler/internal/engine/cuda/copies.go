@@ -45,7 +45,7 @@ func (g *Graph) copies() (gpu.Address, error) {
 	return m.Address, err
 }
 
-// onHost is a copy of an array of the device, of so many integers of some width.
+// onHost copies an array of n integers from the device.
 func onHost(s gpu.Stream, from gpu.Address, n int64, bits int) (csc.Array, error) {
 	if bits == 32 {
 		to := make([]int32, n)

@@ -56,7 +56,8 @@ func (p *Programs) tensors() (found []*program.Tensor) {
 	return found
 }
 
-// widths refuses rows that do not go together: how long those of the graph are is known here alone.
+// widths returns an error for rows that cannot be combined: the lengths of the graph's rows are
+// known only here.
 func (p *Programs) widths(g *Graph) error {
 	if p.wants == nil {
 		return nil

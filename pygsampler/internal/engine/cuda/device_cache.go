@@ -41,7 +41,7 @@ func freeAll(held map[string]gpu.Memory, s gpu.Stream) error {
 	return errors.Join(errs...)
 }
 
-// derivedKernel is the kernel of what a program reads of a graph alone.
+// derivedKernel is the kernel that computes the cached inputs of a program.
 type derivedKernel struct {
 	text source.Text
 	key  string
@@ -107,7 +107,7 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 	return found, nil
 }
 
-// rowWidth is how many numbers dense rows have: as many as the array that they come from.
+// rowWidth returns the number of columns of dense rows: that of the array that they come from.
 func (p *Programs) rowWidth(g *Graph, node int) uint64 {
 	n := &p.program.Nodes[node]
 	switch n.Op {

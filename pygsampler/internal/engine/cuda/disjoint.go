@@ -19,7 +19,7 @@ type disjointSpace struct {
 	shift       int    // a pair's key is tree << shift | node
 }
 
-// fit makes room for a batch of so many hops, and the table empty.
+// fit allocates a batch of hops hops, and clears the table.
 func (t *disjointSpace) fit(f *Flight, hops int) error {
 	// A batch that needs more is repeated with twice the edges.
 	if err := t.room(f.graph, f.space, f.call.NumSeeds, f.need.Edges*int64(hops), f.stream); err != nil {
@@ -31,7 +31,7 @@ func (t *disjointSpace) fit(f *Flight, hops int) error {
 	)
 }
 
-// room makes room for a batch of so many seeds and edges of all hops; the table is not empty.
+// room allocates a batch of seeds seeds and edges edges over all hops; it does not clear the table.
 func (t *disjointSpace) room(g *Graph, w *Workspace, seeds, edges int64, stream gpu.Stream) error {
 	hop, bins := SpaceOf[hopSpace](w), SpaceOf[binSpace](w)
 	shift, err := request.TreeShift(g.Nodes, seeds)

@@ -30,7 +30,7 @@ type Engine struct {
 	flights int
 }
 
-// keep is how much freed memory the pool holds back from the device.
+// keep is the amount of freed memory that the pool retains.
 const keep = 1 << 30
 
 var engines struct {

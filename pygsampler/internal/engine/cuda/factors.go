@@ -25,8 +25,8 @@ type factorArgs struct {
 // reports to the host. So batches without factors use unchanged kernels.
 type Factors struct{ Neighbors }
 
-// Positions of a row's choices stand where the factors will while they find room in 31
-// bits, else in memory of their own.
+// Positions of a row's choices are stored in the memory of the factors if they fit into 31 bits,
+// else in separate memory.
 const narrowChoices = 1 << 31
 
 // factorKernel is the one of kernels/neighbor/edge_factors.cu, whose threshold a test may change.
@@ -42,8 +42,7 @@ func loadFactors(e *Engine) (*factorKernel, error) {
 
 func factorsOf(e *Engine) (*factorKernel, error) { return Kept(e, "edge_factors", loadFactors) }
 
-// wide says whether choices stand in memory of their own. Rows that draw uniformly have no
-// need of them.
+// wide reports whether choices have separate memory. Rows that draw uniformly do not need it.
 func (k *factorKernel) wide(g *Graph) bool { return g.Alias != 0 && g.Edges >= k.narrow }
 
 // Shape returns another text than for batches without factors, which are smaller.
@@ -60,7 +59,7 @@ func (p *Factors) Guess(g *Graph, seeds int64) Needs {
 	return n
 }
 
-// factorSpace is what the two launches of a batch hand over.
+// factorSpace is the state that the first launch of a batch passes to the second.
 type factorSpace struct {
 	told    buffer // a report that stays on the device; its status is 0 between batches
 	choices buffer // 8 bytes for each edge, where positions are wide
@@ -136,7 +135,7 @@ func (p *Factors) follow(flights []*Flight) error {
 	}
 	var args factorArgs
 	args.All.common(rows, g, &p.Neighbors)
-	// Only flights that are alone exclude edges.
+	// Only single flights exclude edges.
 	args.All.Excluded, args.All.NumExcluded = first.space.excluded.Address, uint64(len(c.Exclude))
 	args.All.OutEdgeBits = 32
 	if k.wide(g) {

@@ -72,7 +72,7 @@ func (e *Engine) flight(g *Graph, c *Call) (*Flight, error) {
 	return f, nil
 }
 
-// bring puts seeds and exclusions where the kernel reads them.
+// bring copies seeds and exclusions to the device.
 func (f *Flight) bring() error {
 	c, w := &f.call, f.space
 	if c.Seeds == 0 && c.NumSeeds > 0 {
@@ -231,7 +231,7 @@ func (f *Flight) arrived() (again bool, err error) {
 	return again, err
 }
 
-// noted is what the flight needs more than was known, for it and for batches like it.
+// noted adds newly learned needs to the flight and to later batches like it.
 func (f *Flight) noted(n Needs) {
 	f.need = f.need.with(n)
 	f.graph.learn(f.shape, n)
@@ -240,8 +240,8 @@ func (f *Flight) noted(n Needs) {
 // mostTries is more than doubling anything takes to reach all there is.
 const mostTries = 40
 
-// tooSmall asks for larger buffers: the kernel got to needed bytes before it gave up,
-// for want of them or of rows or edges.
+// tooSmall requests larger buffers: the kernel reached needed bytes before it stopped, for lack of
+// bytes, rows or edges.
 func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
 	if _, bytes := f.Region(); needed > bytes {
 		f.need.Out = max(2*bytes, needed+needed/4)

@@ -24,7 +24,7 @@ type residentKernel[A any] struct {
 	resident uint64 // blocks that the device runs at a time
 }
 
-// loadResident is the kernel of the file that has its name, for blocks of so many threads.
+// loadResident loads the kernel with the name of its file, for blocks of threads threads.
 func loadResident[A any](e *Engine, name string, threads int) (*residentKernel[A], error) {
 	k, err := KernelOf[A](e, name, name, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ type Gather struct {
 	Bad    gpu.Address // 64 bits that become at most the place of an id outside of the table; or 0
 }
 
-// part is how a Gather is done on a device that runs so many blocks at a time.
+// part returns the parameters of a Gather on a device that runs resident blocks at a time.
 func (g *Gather) part(resident uint64) gatherPart {
 	p := gatherPart{
 		IDs: g.IDs, Table: g.Table, Cached: g.Cached, Slots: g.Slots, Out: g.Out, Counts: g.Counts, Bad: g.Bad,
@@ -123,15 +123,16 @@ func (e *Engine) Gather(all []Gather, beside bool, s gpu.Stream) error {
 	return launchGather(k, resident, &args, count, s)
 }
 
-// launchGather is one launch for the first parts, of so many blocks, or a block for each part where these are more.
+// launchGather launches the first parts once, with resident blocks, or one block per part if there
+// are more parts.
 func launchGather(k *residentKernel[gatherArgs], resident uint64, args *gatherArgs, count int, s gpu.Stream) error {
 	blocks := share(args.Parts[:count], uint32(resident))
 	return k.Launch(s, gpu.Shape{Grid: [3]uint32{blocks, uint32(count)}, Block: [3]uint32{gatherThreads}}, args)
 }
 
-// share leaves each part as many blocks as it can use while all run at a time, and is the
-// most that one has. Parts side by side have their rows from the device and from the host on
-// their way together; one behind the other, a slow one would keep the rest waiting.
+// share gives each part as many blocks as it can use while all run at a time, and returns the
+// largest share. Parallel parts overlap their reads from the device and from the host; in sequence,
+// a slow one would delay the rest.
 func share(parts []gatherPart, resident uint32) (most uint32) {
 	each := max(resident/uint32(len(parts)), 1)
 	used, large := uint32(0), uint32(0)

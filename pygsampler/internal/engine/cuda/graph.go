@@ -48,7 +48,7 @@ func (e *Engine) NewGraph(a Arrays) *Graph {
 // sampleBits is the width of the edge ids of a sample.
 func (g *Graph) sampleBits() int { return csc.EdgeIDBits(int(g.edgeIDBits()), g.IDBits, g.Edges) }
 
-// widths are those of the arrays of a batch.
+// widths returns the widths of the arrays of a batch.
 func (g *Graph) widths() batch.Widths {
 	return batch.Widths{ID: int64(g.IDBits / 8), EdgeID: int64(g.sampleBits() / 8)}
 }

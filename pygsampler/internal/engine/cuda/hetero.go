@@ -111,7 +111,8 @@ type Hetero struct {
 	// numbers follow the tables, in the place of the times of seeds: additional data of another
 	// kernel's plan.
 	numbers []int64
-	// copies are csc.Copies of each relation, where the edges' times would be; nil: the kernel asks for none.
+	// copies are csc.Copies of each relation, in the place of the edges' times; nil: the kernel
+	// needs none.
 	copies []gpu.Address
 }
 
@@ -129,7 +130,8 @@ type heteroKernels struct {
 	together int                          // blocks of any that a multiprocessor runs at a time, of usualTables
 }
 
-// usualTables is the shared memory of the tables of a graph of so many types, which most have.
+// usualTables is the shared memory of the tables of a graph of 64 types, which suffices for most
+// graphs.
 var usualTables = tablesOf(64, 64)
 
 // tablesOf is the bytes of shared memory that the kernel's tables take.
@@ -357,7 +359,7 @@ func (s *heteroSpace) Free(stream gpu.Stream) error {
 	return errors.Join(s.lists.Free(stream), s.trees.Free(stream), s.bounds.Free(stream), s.edges.Free(stream), s.counts.Free(stream), s.tables.Free(stream), s.staged.Close())
 }
 
-// counters is how many the kernel counts in.
+// counters returns the number of the kernel's counters.
 func (p *Hetero) counters() uint64 {
 	return uint64(p.hops()+1) * 2 * uint64(max(len(p.Seeds), len(p.Fanouts)))
 }
@@ -422,7 +424,8 @@ func (p *Hetero) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) erro
 	return err
 }
 
-// most is how many nodes a batch may have of a type with so many, with room for so many rows.
+// most returns the maximal number of nodes of a batch of a type with nodes nodes, with room for
+// capacity rows.
 func (p *Hetero) most(nodes, capacity int64) uint64 {
 	if p.Disjoint {
 		return uint64(capacity)
@@ -430,7 +433,7 @@ func (p *Hetero) most(nodes, capacity int64) uint64 {
 	return uint64(min(nodes, capacity))
 }
 
-// listed is how many those of all types are.
+// listed returns the sum of these numbers over all types.
 func (p *Hetero) listed(g *Graph, capacity int64) (all uint64) {
 	for _, t := range g.schema.NodeTypes {
 		all += p.most(t.Nodes, capacity)
@@ -501,8 +504,9 @@ func (p *Hetero) Launch(f *Flight) error {
 	return kernel.Launch(f.stream, shape, &args)
 }
 
-// ready has the kernel's tables and map be there, of which a block may have so much dynamic shared memory, and is its
-// arguments, but for where the batch goes; where the numbers behind the tables are; and the shared memory of a launch.
+// ready uploads the kernel's tables and allocates its map; a block may have room bytes of dynamic
+// shared memory. It returns the kernel's arguments without the address of the batch, the address of
+// the numbers after the tables, and the shared memory of a launch.
 func (p *Hetero) ready(f *Flight, room int) (args heteroArgs, beside gpu.Address, shared int, err error) {
 	g, c, w, random := f.graph, &f.call, f.space, f.call.random()
 	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
@@ -525,7 +529,7 @@ func (p *Hetero) ready(f *Flight, room int) (args heteroArgs, beside gpu.Address
 	return args, args.Fanouts + gpu.Address(fanoutBytes), shared, nil
 }
 
-// all is whether batches need what the kernels of hetero_batch.cuh know where ALL is set.
+// all reports whether batches need the features that the kernels of hetero_batch.cuh have with ALL.
 func (p *Hetero) all(g *Graph) bool {
 	all := p.Disjoint || p.EdgeWeights
 	for _, r := range g.relations {
@@ -534,8 +538,9 @@ func (p *Hetero) all(g *Graph) bool {
 	return all
 }
 
-// arguments are those that do not change from batch to batch, in a workspace where they have room, with their map; and
-// the dynamic shared memory of a launch, of which a block may have so much.
+// arguments returns the arguments that do not change from batch to batch, in a workspace with room
+// for them, with their map; and the dynamic shared memory of a launch, of which a block may have
+// room bytes.
 func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args heteroArgs, shared int) {
 	s, hop, trees := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w), SpaceOf[disjointSpace](w)
 	atRelations, numBytes, _, _ := p.tableBytes()

@@ -193,7 +193,7 @@ func (p *HGT) Fit(f *Flight) error {
 			return err
 		}
 	}
-	// A word behind those of the batch.
+	// A word after those of the batch.
 	return f.space.reportOf(p.Words() + 1)
 }
 

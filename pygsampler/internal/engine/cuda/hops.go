@@ -77,7 +77,7 @@ func (h *Hops) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
-// hopSpace is what rows, maps and numbers of a hop need.
+// hopSpace is the working memory of rows, maps and numbers of a hop.
 type hopSpace struct {
 	narrow vertexMap // for plain launches of neighbor.cu; each map is allocated on demand
 	wide   vertexMap // for the others

@@ -38,7 +38,8 @@ func NewLabor(p Labor) *Labor {
 	return &p
 }
 
-// laborCells is how many counters a hop takes: of the searches before the rounds, of those in them, and of keys.
+// laborCells is the number of counters of a hop: of the searches before the rounds, of those in
+// them, and of keys.
 const laborCells = 24
 
 type laborKernels struct {

@@ -90,7 +90,8 @@ func (g *Graph) Together(p Plan, seeds, most int64, budget uint64) (int64, error
 	return max(min(most, inHalf(uint64(free), n.Out, space, uint64(idle))), 1), nil
 }
 
-// inHalf is how many flights half of what is free makes, each of a batch and a workspace, some of which are there.
+// inHalf returns the number of flights that fit into half of the free memory, each with a batch and
+// a workspace; idle workspaces count as free.
 func inHalf(free, out, space, idle uint64) int64 {
 	room := free / 2
 	if n := room / max(out, 1); n <= idle {
@@ -99,12 +100,12 @@ func inHalf(free, out, space, idle uint64) int64 {
 	return int64((room + idle*space) / (out + space))
 }
 
-// mostTogether is from how many edges of a hop on a batch shares no launch: its map
-// wants the cache for itself (products 4096x(15,15): 60 us a batch alone, 83 among 8).
+// mostTogether is the number of edges of a hop from which on a batch shares no launch: its map
+// needs the whole cache (products 4096x(15,15): 60 us per single batch, 83 among 8).
 const mostTogether = 2 * smallHop
 
-// together is how many of the flights, from the first on, one launch can make: those of one
-// plan, in one stream, as many as the plan says.
+// together returns the number of flights, from the first on, that one launch can sample: those of
+// one plan, in one stream, as many as the plan says.
 func together(flights []*Flight) int {
 	a := &flights[0].call
 	p, joint := a.Plan.(Joint)
@@ -221,7 +222,8 @@ func (k *rowKernels) share(f *Flight, batches int) int {
 	return f.call.within(most, most)
 }
 
-// resident is how many blocks of any of the kernels run at a time on the graph's device.
+// resident returns the number of blocks of any of the kernels that run at a time on the graph's
+// device.
 func (k *rowKernels) resident(g *Graph) int {
 	return k.together * g.engine.context.Properties().Multiprocessors
 }

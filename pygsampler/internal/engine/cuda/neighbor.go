@@ -53,15 +53,14 @@ const (
 
 var suffixes = [kinds]string{"", "_bins", "_any", "_trees"}
 
-// Hops of so many edges are binned where the map is so large that caches do not
-// hold it.
+// Hops of at least this many edges are binned if the map exceeds the caches.
 const (
 	binFromEdges = 1 << 18
 	binFromBytes = 256 << 20
 )
 
-// From so many edges on a hop looks for nodes that have numbers before it claims,
-// where half of all nodes have.
+// From this number of edges on a hop looks up numbered nodes before it claims, if half of all nodes
+// have numbers.
 const knownFromEdges = 1 << 21
 
 // rowKernels are the kernels of a file whose rows draw in one way: neighbor.cu
@@ -125,8 +124,8 @@ func directIn(room int) int64 {
 	return fanout
 }
 
-// allow lets kernels ask for up to shared bytes of dynamic shared memory, and is how many blocks of
-// any of them a multiprocessor runs at a time then.
+// allow lets kernels use up to shared bytes of dynamic shared memory, and returns the number of
+// blocks of any of them that a multiprocessor then runs at a time.
 func allow(kernels []gpu.Function, shared int) (together int, err error) {
 	together = mostBlocks
 	for _, f := range kernels {
@@ -163,7 +162,7 @@ func (g *Graph) Load() error {
 // launch.
 type Neighbors struct{ Hops }
 
-// binSpace is what a binned hop needs.
+// binSpace is the working memory of a binned hop.
 type binSpace struct {
 	pairs, fills, answers buffer
 	capacity              uint64 // pairs
@@ -300,14 +299,13 @@ func (p *Neighbors) kind(k *rowKernels, g *Graph, c *Call, n Needs) int {
 	return plain
 }
 
-// grid is a good number of blocks, by measurement (docs/performance/gpu.md): one for
-// each multiprocessor while a batch is bound by the exchanges between them, two when
-// it is bound by memory; fewer where batches in flight share the device, since then
-// their exchanges hide behind one another. A multiprocessor runs so many together, of
-// which a call may have but a share.
+// grid returns a good number of blocks, by measurement (docs/performance/gpu.md): one for each
+// multiprocessor while a batch is bound by the exchanges between them, two when it is bound by
+// memory; fewer if concurrent batches share the device, since their exchanges then hide behind one
+// another. A multiprocessor runs together blocks at a time, of which a call may have only a share.
 func (f *Flight) grid(together int) int { return f.gridFor(together, f.need.Edges) }
 
-// gridFor is that of a launch whose largest hop looks at so many edges.
+// gridFor returns the grid of a launch whose largest hop reads most edges.
 func (f *Flight) gridFor(together int, most int64) int {
 	if f.call.Grid > 0 {
 		return f.call.Grid
@@ -331,12 +329,12 @@ const (
 	largeHop = 1_000_000
 )
 
-// binned says whether bins pay for a batch that needs so much.
+// binned reports whether bins pay off for a batch with these needs.
 func (k *rowKernels) binned(g *Graph, n Needs) bool {
 	return k.bins && !n.NoBins && g.Nodes < 1<<32-1 && uint64(g.Nodes)*8 >= k.binBytes && uint64(n.Edges) >= k.binEdges
 }
 
-// fit makes room for bins, where the kernel makes any.
+// fit allocates bins, if the kernel makes any.
 func (s *binSpace) fit(f *Flight) (bool, error) {
 	w := f.space
 	// The kernel makes no bins of more pairs.

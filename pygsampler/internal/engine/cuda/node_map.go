@@ -25,14 +25,14 @@ const (
 	mostShift  = 30
 )
 
-// shift is how many bits a rank takes in a map of 32-bit words.
+// shift returns the number of bits of a rank in a map of 32-bit words.
 func (n Needs) shift() int { return max(bits.Len64(uint64(n.Ranks)), leastShift) }
 
 // emptyWord is half a word that no launch wrote.
 const emptyWord = ^uint32(0)
 
-// tag is the next launch's own, on a graph of so many nodes, among ranks of up to
-// shift bits; its work is in stream s, and no other launch uses the map meanwhile.
+// tag returns a new tag for the next launch, on a graph of nodes nodes, with ranks of up to shift
+// bits; its work is in stream s, and no other launch uses the map meanwhile.
 func (m *vertexMap) tag(w *Workspace, nodes int64, shift int, s gpu.Stream) (uint32, error) {
 	if m.nodes < nodes || m.Size == 0 {
 		m.nodes, m.next = 0, 0

@@ -22,8 +22,8 @@ type outEdgeIndex struct {
 // outEdges is the key of the out-edges among the derived data of a graph.
 const outEdges = "out-edges"
 
-// between brings what A[R, S] is chosen by: the costs of both ways, and the out-edges where they are, or where they are
-// worth finding now.
+// between sets the inputs of the choice for A[R, S]: the costs of both ways, and the out-edges if
+// they exist, or if they are worth computing now.
 func (p *Programs) between(f *Flight, args *programArgs) error {
 	if !p.text.Between {
 		return nil
@@ -63,7 +63,7 @@ func (p *Programs) between(f *Flight, args *programArgs) error {
 	return nil
 }
 
-// turned finds them, in so many bytes of memory.
+// turned computes them, in bytes bytes of memory.
 func (p *Programs) turned(f *Flight, bytes uint64) (gpu.Memory, error) {
 	m, err := f.engine.pool.Alloc(f.stream, bytes)
 	if err != nil {

@@ -171,7 +171,7 @@ func (p *Programs) Guess(g *Graph, seeds int64) Needs {
 	return Needs{Out: work / 4, Work: work, Edges: int64(min(edges, mostGuess))}
 }
 
-// programSpace is what a program works in.
+// programSpace is the working memory of a program.
 type programSpace struct {
 	vertices    vertexMap
 	work, cells buffer
@@ -217,7 +217,7 @@ func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err err
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
-// refused says which value a node does not take.
+// refused returns the error for a value that a node does not accept.
 func (p *Programs) refused(words []int64, node int64) error {
 	op, x := p.program.Nodes[node].Op, program.ValueText(math.Float64frombits(uint64(words[reportHeader])))
 	name := op.String()
@@ -245,13 +245,13 @@ type programKernel struct {
 	together int // blocks that a multiprocessor runs at a time
 }
 
-// programOn is a text's kernel for a graph, whose arrays stay where they are.
+// programOn is the kernel of a text for a graph, whose arrays have fixed addresses.
 type programOn struct {
 	kernel *programKernel
 	arrays [programArrays]gpu.Address // the graph's; what batches bring is 0
 }
 
-// programOn is that of a text's key; nil where no batch of it has been launched.
+// programOn returns the kernel of a text's key; nil if no batch of it has been launched.
 func (g *Graph) programOn(key string) *programOn {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// named is copies of a graph's named arrays, for programs; nothing changes in them while batches are on
-// their way, and between batches WriteEdges alone changes them. The zero value has none.
+// named holds copies of a graph's named arrays, for programs; they do not change while batches are
+// running, and between batches only WriteEdges changes them. The zero value is empty.
 type named struct {
 	edges, vertices map[string]data
 	held            []gpu.Memory

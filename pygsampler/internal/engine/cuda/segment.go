@@ -15,7 +15,7 @@ type segmentArgs struct {
 	Pieces, Piece                                                           uint64
 }
 
-// segmentKernels are those of kernels/layers/segment.cu, or of segment_half.cu.
+// segmentKernels are the kernels of kernels/layers/segment.cu, or of segment_half.cu.
 type segmentKernels struct {
 	sum, weighted, placed, byDegree, sumOf, weightedOf gpu.Kernel[segmentArgs]
 	max, maxOf, taken, fold, foldMax, dots, dotsOf     gpu.Kernel[segmentArgs]
@@ -42,7 +42,7 @@ var (
 	loadSegmentNarrow = loadSegments("segment_half", "segment_half_")
 )
 
-// segmentKernels are those for the floats of a segment.
+// segmentKernels returns the kernels for the floats of a segment.
 func (e *Engine) segmentKernels(g *Segment) (*segmentKernels, error) {
 	if g.FloatBits == 16 {
 		return Kept(e, "segment_half", loadSegmentNarrow)
@@ -99,7 +99,7 @@ type Segment struct {
 	Room  gpu.Address // scratch of RoomBytes(), aligned to 8, for the work on pieces of long rows; 0: each is one group's
 }
 
-// pieces is how many items of a launch find pieces of long rows.
+// pieces returns the number of items of a launch that process pieces of long rows.
 func (g *Segment) pieces() uint64 {
 	if g.Piece == 0 {
 		return 0
@@ -117,7 +117,7 @@ func (g *Segment) RoomBytes(plain bool) uint64 {
 	return g.pieces() * values * g.sumBytes()
 }
 
-// sumBytes is how wide values are that are added.
+// sumBytes returns the width of the values that are added.
 func (g *Segment) sumBytes() uint64 { return uint64(max(g.FloatBits, 32) / 8) }
 
 // fold puts into a stream what adds the pieces in room, of rows of a width, and writes long rows to
@@ -140,8 +140,8 @@ func (g *Segment) inSums() *Segment {
 	return &f
 }
 
-// shape is how many columns one load has, and how many lanes take a row of columns, of which each
-// part begins where a load does.
+// shape chooses the number of columns per load, and of lanes per row of columns, each part of which
+// begins at a load.
 func (a *segmentArgs) shape(columns, apart uint64) (vectors uint64) {
 	value := uint64(a.FloatBits / 8)
 	vector := min(lowest(apart, 16/value), lowest(uint64(a.X|a.Out), 16)/value)
@@ -234,14 +234,14 @@ func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
 	return kernel.Launch(s, a.grid(g.Heads), &a)
 }
 
-// mostSegmentBlocks is how many blocks work on a part at most; each then has several rows. Before
-// that each thread has one, so that the device deals out rows of all lengths as it goes.
+// mostSegmentBlocks is the maximal number of blocks of a part; each then has several rows. Below it
+// each group has one row, so that the device balances rows of all lengths.
 const mostSegmentBlocks = 1 << 20
 
-// grid is the one for so many parts of each item.
+// grid returns the grid for parts parts of each item.
 func (a *segmentArgs) grid(parts uint64) gpu.Shape { return a.gridOf(a.Pieces+a.Rows, parts) }
 
-// foldGrid is the one for so many parts of each piece.
+// foldGrid returns the grid for parts parts of each piece.
 func (a *segmentArgs) foldGrid(parts uint64) gpu.Shape { return a.gridOf(a.Pieces, parts) }
 
 func (a *segmentArgs) gridOf(items, parts uint64) gpu.Shape {

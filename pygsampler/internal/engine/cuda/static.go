@@ -71,7 +71,7 @@ type staticEdgesArgs struct {
 	IDBits, OutBits                                uint32
 }
 
-// staticKernels are those of kernels/static/static.cu.
+// staticKernels are the kernels of kernels/static/static.cu.
 type staticKernels struct {
 	sample [2][2][2]gpu.Kernel[staticArgs] // for int64 ids, for what neighbor.cu calls any, by weight
 	turn   gpu.Kernel[turnArgs]
@@ -259,7 +259,7 @@ func (s *Static) begin() error {
 	return nil
 }
 
-// fit makes room for so many bytes of state and of each batch, and for reports.
+// fit allocates state bytes of state and out bytes for each batch, and the reports.
 func (s *passes) fit(state, out uint64) (err error) {
 	w, report := s.space, uint64(s.words)*8
 	if err := errors.Join(
@@ -417,7 +417,8 @@ func (s *Static) Spread(to *Spread, stream gpu.Stream) error {
 	}, &args)
 }
 
-// blocks are a thread for each of so many things, as far as the device runs them at a time.
+// blocks returns the blocks of a launch with one thread for each of things items, as far as the
+// device runs them at a time.
 func (s *passes) blocks(things uint64) uint32 {
 	const together = 4
 	return uint32(max(min((things+staticThreads-1)/staticThreads, together*uint64(s.engine.context.Properties().Multiprocessors)), 1))

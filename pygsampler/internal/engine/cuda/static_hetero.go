@@ -49,7 +49,7 @@ const (
 // wordOfZero is a word of the header that is 0 in batches of heterogeneous graphs.
 const wordOfZero = batch.WordNumExtras
 
-// chunkBytes is what a block copies at a time.
+// chunkBytes is the number of bytes that a block copies at a time.
 const chunkBytes = 4 * staticThreads * 16
 
 // heteroPiece mirrors HeteroPiece.
@@ -70,7 +70,7 @@ type heteroSpreadArgs struct {
 	_                           uint32
 }
 
-// staticHeteroKernels are those of kernels/static/static_hetero.cu.
+// staticHeteroKernels are the kernels of kernels/static/static_hetero.cu.
 type staticHeteroKernels struct {
 	sample [2][2]gpu.Kernel[staticHeteroArgs] // as heteroKernels has them
 	turn   gpu.Kernel[heteroTurnArgs]
@@ -117,7 +117,8 @@ type StaticHeteroPlan struct {
 	Grid            int // blocks of a launch; 0 for a good number
 }
 
-// rows is how many destinations of a type block i may have, of a graph with so many relations.
+// rows returns the maximal number of destinations of a type in block i, for a graph with the
+// relations of.
 func (p *StaticHeteroPlan) rows(of []csc.EdgeType, i, kind int) int64 {
 	if i+1 == len(p.Vertices) {
 		return p.Plan.Seeds[kind]
@@ -145,7 +146,7 @@ func (p *StaticHeteroPlan) sources(i, kind int) int64 {
 	return p.Vertices[i][kind]
 }
 
-// numSeeds is how many a batch may have of all types.
+// numSeeds returns the maximal number of seeds of all types in a batch.
 func (p *StaticHeteroPlan) numSeeds() (all int64) {
 	for _, n := range p.Plan.Seeds {
 		all += n
@@ -200,7 +201,7 @@ func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero,
 	return s, nil
 }
 
-// needs is what a batch takes that fits.
+// needs returns the needs of a batch that fits.
 func (p *StaticHeteroPlan) needs(g *Graph) Needs {
 	about, width, place := g.schema, g.widths(), batch.Place(8*p.Plan.Words())
 	seeds := p.numSeeds()
@@ -314,7 +315,8 @@ func (p *StaticHeteroPlan) limits() (limits []heteroLimit) {
 	return limits
 }
 
-// upload is where so many bytes of a table are to be written, on their way to a buffer that has room for them.
+// upload returns the address to write bytes bytes of a table to, for the upload to a buffer with
+// room for them.
 func (s *StaticHetero) upload(to *buffer, bytes uint64) (at unsafe.Pointer, err error) {
 	if s.table.Size < bytes {
 		if err := s.table.Close(); err != nil {
@@ -568,7 +570,8 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 	return pieces, counts, err
 }
 
-// roomy says whether there is room for more than a batch may have; of types that it has none of there need be none.
+// roomy reports whether there is room for more than a batch may have; types without nodes in a
+// batch need no room.
 func roomy(room uint64, most int64) bool { return room > uint64(most) || most == 0 }
 
 // Spread copies the next batch that has been sampled to the addresses of Place.

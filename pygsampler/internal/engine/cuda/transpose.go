@@ -14,7 +14,7 @@ type transposeArgs struct {
 	Shift, Passes, IDBits, _                       uint32
 }
 
-// transposeKernels are those of kernels/layers/transpose.cu, in the order of their launches.
+// transposeKernels are the kernels of kernels/layers/transpose.cu, in the order of their launches.
 type transposeKernels struct {
 	clear, count, scan, place, order gpu.Kernel[transposeArgs]
 }

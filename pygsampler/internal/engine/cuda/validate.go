@@ -67,7 +67,8 @@ func (e *Engine) findOffenders(a Arrays) (words [validateWords]int64, err error)
 	// The grid has as many threads as can run at a time; the elements of a thread are 16 bytes.
 	bytes := max(a.Rows+1, a.Edges) * 8
 	blocks := min(bytes/(16*validateThreads)+1, 4*int64(e.context.Properties().Multiprocessors))
-	// Never launched where a fill failed: the kernel reads at what it finds there.
+	// It is never launched after a failed fill, since the kernel reads at addresses that it finds
+	// there.
 	if err = errors.Join(stream.Fill32(found.Address, ^uint32(0), 4), stream.Fill32(found.Address+16, 0, 2)); err == nil {
 		err = kernel.Launch(stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{validateThreads}}, &args)
 	}
@@ -75,7 +76,7 @@ func (e *Engine) findOffenders(a Arrays) (words [validateWords]int64, err error)
 	return *(*[validateWords]int64)(report.Pointer), err
 }
 
-// twice gives something back, at the second try where the first has failed.
+// twice calls giveBack again if the first call has failed.
 func twice(giveBack func() error) error {
 	if giveBack() == nil {
 		return nil

@@ -123,8 +123,8 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 	return nil
 }
 
-// packable says whether steps are one read for the plan: rows by kinds of edges would need
-// one entry for each kind.
+// packable reports whether a step of the plan is one read: rows that are split by edge types would
+// need one entry for each type.
 func (g *Graph) packable(p *Walks) bool {
 	return g.Kinds <= 1 && len(p.Path) == 0 && g.Edges>>32 == 0 && g.Nodes>>32 == 0
 }
@@ -275,8 +275,8 @@ func (p *Walks) tally(f *Flight, k *walkKernels, args *walkArgs) error {
 	}, args)
 }
 
-// fewWalks is up to how many walks blocks are a warp: they are for all multiprocessors, of
-// which each has the reads of few walks on their way.
+// fewWalks is the number of walks up to which blocks are single warps: then all multiprocessors
+// have work, each with the reads of few walks in flight.
 const fewWalks = 50_000
 
 // shape is a good grid, and how many walks a block has under way.
@@ -299,7 +299,7 @@ func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock i
 	return blocks, threads, perBlock
 }
 
-// packing is what a graph keeps for walks until it is closed.
+// packing holds the arrays that a graph caches for walks until it is closed.
 type packing struct {
 	sync.Mutex
 	edges, offsets, filter packedArray
@@ -355,8 +355,8 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs
 	return err
 }
 
-// formed is an array that a kernel makes, of so many units of threads; 0 where it would take
-// more than half of the memory that is free, unless it must be there.
+// formed returns an array that a kernel computes, of units units of threads; it is 0 if it would
+// take more than half of the free memory, unless it is required.
 func (g *Graph) formed(
 	f *packedArray, must bool, bytes uint64, s gpu.Stream, k gpu.Kernel[packArgs], args packArgs, units int64,
 ) (gpu.Address, error) {

@@ -37,7 +37,7 @@ const (
 // itself, which is faster than a copy.
 const stagedRead = 1 << 16
 
-// reportBytes is how large a report can be.
+// reportBytes returns the maximal size of a report.
 func reportBytes() uint64 { return 8 * uint64(reportHeader+batch.Homogeneous(mostHops).Words()) }
 
 // take gets an idle workspace, one whose maps have room for the graph if there is
@@ -64,8 +64,7 @@ func (e *Engine) take(g *Graph) (*Workspace, error) {
 	return w, nil
 }
 
-// takeIdle is the workspace that was used last of those that fit best; nil where none
-// is idle.
+// takeIdle returns the most recently used workspace among those that fit best; nil if none is idle.
 func (e *Engine) takeIdle(g *Graph) *Workspace {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +84,7 @@ func (e *Engine) takeIdle(g *Graph) *Workspace {
 	return w
 }
 
-// inFlight is how many batches are on their way.
+// inFlight returns the number of running batches.
 func (e *Engine) inFlight() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,7 +98,7 @@ func (e *Engine) put(w *Workspace) {
 	e.flights--
 }
 
-// borrow is take for who keeps the workspace without a batch in flight, until giveBack.
+// borrow takes a workspace for a caller without a batch, until giveBack.
 func (e *Engine) borrow(g *Graph) (*Workspace, error) {
 	w, err := e.take(g)
 	if err == nil {
@@ -148,8 +147,8 @@ func (w *Workspace) clear() error {
 	return err
 }
 
-// streamOf is where a call in this workspace runs: the caller's stream, or, after
-// what is there now, the workspace's.
+// streamOf returns the stream of a call in this workspace: the caller's stream, or the workspace's,
+// ordered after the present work of the caller's.
 func (w *Workspace) streamOf(c *Call) (gpu.Stream, error) {
 	caller, err := w.engine.context.Wrap(c.Stream)
 	if err != nil || !c.Own {
@@ -161,7 +160,7 @@ func (w *Workspace) streamOf(c *Call) (gpu.Stream, error) {
 	return w.stream, w.stream.Wait(w.before)
 }
 
-// hold makes room for seeds on their way.
+// hold allocates the upload buffer of seeds.
 func (w *Workspace) hold(bytes uint64) (err error) {
 	if w.staged.Size >= bytes {
 		return nil
@@ -172,12 +171,12 @@ func (w *Workspace) hold(bytes uint64) (err error) {
 	return err
 }
 
-// words is what a kernel reports: status, detail, the batch's header.
+// words returns the report of a kernel: status, detail, the batch's header.
 func (w *Workspace) words() []int64 {
 	return unsafe.Slice((*int64)(w.report.Pointer), w.report.Size/8)
 }
 
-// reportOf makes room for a report of so many words.
+// reportOf allocates a report of words words.
 func (w *Workspace) reportOf(words int) error {
 	bytes := 8 * uint64(reportHeader+words)
 	if w.report.Size >= bytes {

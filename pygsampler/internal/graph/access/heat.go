@@ -15,7 +15,8 @@ const (
 	usualFrontier = 1 << 14
 )
 
-// visited is the chance that a hop visits a node with that many out-edges of so many in all. One more, for seeds.
+// visited returns the chance that a hop visits a node with out of all edges as out-edges; one is
+// added for seeds.
 func visited(out, edges int64) float64 {
 	return -math.Expm1(-usualFrontier * float64(out+1) / float64(max(edges, 1)))
 }

@@ -53,7 +53,7 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 	offIndices := align(offIndptr + (numNodes+1)*8)
 	offEdgeIDs := align(offIndices + edges*int64(bits/8))
 	size := offEdgeIDs + edges*int64(eidBits/8)
-	// A single id that is far too large, a hash perhaps, asks for this.
+	// A single huge id, such as a hash, would request this.
 	if err := memory.Affordable(size + numNodes*8); err != nil {
 		return memory.Memory{}, err
 	}
@@ -78,8 +78,8 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 	return m, nil
 }
 
-// countingSort keeps the order of edges within a row: part p of the input writes
-// its edges of a row behind those of all earlier parts.
+// countingSort preserves the order of edges within a row: part p of the input writes its edges of a
+// row after those of all earlier parts.
 func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E) error {
 	rows, edges := int64(len(indptr)-1), int64(len(dst))
 	parts := sortParts(rows, edges)
@@ -109,16 +109,16 @@ func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E
 	return nil
 }
 
-// sortParts is how many parts of the edges a stable counting sort takes at once. Each
-// counts into its own array of rows, so that they are limited to where that costs less
+// sortParts returns the number of parts of the edges that a stable counting sort processes at once.
+// Each has its own array of row counts, so that their number is limited to where this costs less
 // than the edges themselves.
 func sortParts(rows, edges int64) int64 {
 	return max(1, min(int64(runtime.GOMAXPROCS(0)), edges>>16, 2*edges/(rows+1)))
 }
 
-// firstPlaces turns the counts of all parts, [parts][rows], into where each part's
-// first edge of each row goes, and writes down where rows begin. It is false where stop,
-// which may be nil, ended it early.
+// firstPlaces converts the counts of all parts, [parts][rows], to the position of each part's first
+// edge of each row, and writes the offsets of rows. It returns false if stop, which may be nil,
+// ended it early.
 func firstPlaces(counts []uint64, indptr []int64, parts int64, stop *atomic.Bool) bool {
 	rows, next := int64(len(indptr)-1), int64(0)
 	for v := range rows {

@@ -94,7 +94,7 @@ func (c *RowCopies[I]) Each(row []I, f func(i, back int)) {
 		}
 		return
 	}
-	// Most rows have no copies, and ids alone are sorted three times as fast.
+	// Most rows have no copies, and ids without positions sort three times as fast.
 	c.ids = append(c.ids[:0], row...)
 	slices.Sort(c.ids)
 	if len(slices.Compact(c.ids)) == len(row) {

@@ -128,7 +128,7 @@ func (s *Schema) Written(i int) string {
 	return fmt.Sprintf("('%s', '%s', '%s')", s.NodeTypes[e.Src].Name, e.Short, s.NodeTypes[e.Dst].Name)
 }
 
-// mostListed is how many edge types an error names.
+// mostListed is the maximal number of edge types that an error names.
 const mostListed = 20
 
 func (s *Schema) list(types []int) string {

@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// joinUnit is how many rows a worker takes at a time.
+// joinUnit is the number of rows that a worker processes at a time.
 const joinUnit = 1 << 12
 
 // ToHomogeneous returns the homogeneous graph of all nodes and edges: nodes are numbered type after
@@ -96,7 +96,7 @@ func (g *Graph) ToHomogeneous(firsts []int64, crew Crew) (m memory.Memory, err e
 	return m, nil
 }
 
-// degree is how many edges lead to a node.
+// degree returns the in-degree of a node.
 func (g *Relation) degree(v int64) int64 {
 	if v >= g.Rows() {
 		return 0

@@ -69,7 +69,8 @@ func Crewed(crew Crew, units int64, work func()) {
 	Together(int64(extra+1), func(int64) { work() })
 }
 
-// look is how often later asks for workers: the jobs of others that have them all take some milliseconds.
+// look is the interval at which later asks for workers: the jobs that hold them take some
+// milliseconds.
 const look = 100 * time.Microsecond
 
 // later runs work on a goroutine, and together with workers as soon as the crew has some to lend.

@@ -36,7 +36,7 @@ type Transposition struct {
 	largest atomic.Int64 // the largest type
 }
 
-// between is how many edges a worker takes between two looks at Stop.
+// between is the number of edges that a worker processes between two checks of Stop.
 const between = 1 << 16
 
 // Halt makes Run return ErrStopped soon.
@@ -120,7 +120,7 @@ func (t *Transposition) Run() (m memory.Memory, err error) {
 	return m, transpose[int64, int64](s, m, at, ids)
 }
 
-// types notes the type of each edge by its position, and says how many there are.
+// types records the type of each edge by its position, and returns the number of types.
 func (t *Transposition) types(kind []uint16) (kinds int64, err error) {
 	most := int64(MaxKinds)
 	if t.Kinds > 0 {

@@ -58,8 +58,8 @@ func (g *Relation) CheckEdgeData() error {
 	return nil
 }
 
-// The parts of a validation, in order, for whoever finds the offenders by other
-// means: CheckSizes, CheckEnds, then a Decrease, then an id Outside.
+// The parts of a validation, in order, for callers that find violations by other means: CheckSizes,
+// CheckEnds, then a Decrease, then an id Outside.
 
 // CheckSizes checks sizes without reading the arrays; kinds is as in Relation.
 func CheckSizes(rows, nodes, kinds int64, idBits int) error {

@@ -15,8 +15,8 @@ const (
 	COOWords
 )
 
-// Words at the beginning of a transposed graph. Offsets are in bytes; that of edge ids is
-// 0 where they were not asked for.
+// Words at the beginning of a transposed graph. Offsets are in bytes; the offset of edge ids is 0
+// if they were left out.
 const (
 	TransposedNumRows = iota // of nodes, times types
 	TransposedNumEdges

@@ -32,7 +32,7 @@ func (s *Sort) Halt() { s.stop.Store(true) }
 // Progress returns the number of sorted edges and of all edges.
 func (s *Sort) Progress() (done, total int64) { return s.done.Load(), s.Relation.NumEdges() }
 
-// unit is how many rows are sorted between two looks at stop.
+// unit is the number of rows that are sorted between two checks of stop.
 const unit = 1 << 12
 
 // Run returns the memory, with one reference.

@@ -72,7 +72,7 @@ func (r *Rows) Within(start, degree, bound int64, rule *Rule) (first, count int6
 	return r.since(start, below(keys, late), bound, rule)
 }
 
-// late is the key of the first time that is too late; none says that no time is.
+// late returns the key of the first time that is too late; none reports that no time is.
 func (rule *Rule) late(bound int64) (key int64, none bool) {
 	if rule.Before {
 		return bound, false
@@ -106,7 +106,8 @@ func (r *Rows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
 // Side is the number of rows that WithinEach searches at a time.
 const Side = 64
 
-// belowEach moves positions, from each of which so many keys ascend, to the first key that is not less than one.
+// belowEach moves positions, from each of which left keys ascend, to the first key that is not less
+// than than.
 func (r *Rows) belowEach(lows, left []int64, than int64) {
 	var middles [Side]int64
 	for more := true; more; {
@@ -145,7 +146,7 @@ func (r *Rows) since(start int64, end int, bound int64, rule *Rule) (first, coun
 // few is up to how many keys are compared one after the other.
 const few = 8
 
-// below is how many of ascending keys are less than one.
+// below returns the number of ascending keys that are less than one.
 func below(keys []int64, than int64) int {
 	low, n := 0, len(keys)
 	for n > few {

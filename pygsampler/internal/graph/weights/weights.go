@@ -38,7 +38,7 @@ type Build struct {
 	lowest atomic.Int64 // the lowest edge id with a weight that none can have, else MaxInt64
 }
 
-// chunk is how many edges a worker takes at a time, about.
+// chunk is the approximate number of edges that a worker processes at a time.
 const chunk = 1 << 16
 
 // Halt makes Run return csc.ErrStopped soon.
@@ -52,8 +52,8 @@ func (b *Build) Run() (m memory.Memory, err error) {
 	b.lowest.Store(math.MaxInt64)
 	rows := b.Relation.Rows()
 	kept := make([]int64, rows+1)
-	// Values stand behind each other in order of ids, so that each read is a miss: those
-	// of a graph that keeps all its edges, as most do, are read once.
+	// Values are stored in the order of ids, so that each read is a miss: those of a graph without
+	// removed edges, the usual case, are read once.
 	t := target{kept: kept}
 	if !b.Mask {
 		if m, err = b.place(&t, b.Relation.NumEdges(), true); err != nil {
@@ -96,7 +96,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 	return m, b.each(func(lo, hi int64) { b.fill(t, lo, hi) })
 }
 
-// place makes the memory for so many edges, and the arrays of t in it.
+// place allocates the memory for a number of edges, and sets the arrays of t.
 func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err error) {
 	g := b.Relation
 	rows := g.Rows()
@@ -217,7 +217,7 @@ func (b *Build) id(p int64) int64 {
 	return b.Relation.EdgeIDs.At(p)
 }
 
-// count finds how many edges each row keeps, and notes the weights where there is room.
+// count counts the remaining edges of each row, and stores the weights if there is room.
 func (b *Build) count(t target, lo, hi int64) {
 	for v := lo; v < hi; v++ {
 		n := int64(0)
@@ -373,8 +373,7 @@ func (s *Scratch) vose(sums, alias []uint64) {
 	if cap(s.units) < len(sums) {
 		s.units, s.order = make([]uint64, 2*len(sums)), make([]int32, 2*len(sums))
 	}
-	// Slots that lack units stand at the front of one list, those that have too many at
-	// its end.
+	// Slots that lack units are at the front of one list, those with too many at its end.
 	units, order := s.units[:len(sums)], s.order[:len(sums)]
 	before, small, large := uint64(0), 0, len(sums)
 	for i, sum := range sums {

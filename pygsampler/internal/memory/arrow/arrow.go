@@ -74,8 +74,8 @@ func Import(schema, arr int64) (ids Ids, err error) {
 		return ids, err
 	}
 	defer pair.Free()
-	// Asked first: arrow/go reads its own struct after freeing it where an import fails, as it
-	// does for nested, dictionary and unknown types.
+	// This is checked first: arrow/go reads its own struct after freeing it if an import fails, as
+	// for nested, dictionary and unknown types.
 	if format, _ := pair.Format(); len(format) != 1 || !strings.Contains("nbcCsSiIlLefgzZuU", format) {
 		return ids, &TypeError{fmt.Sprintf("expected an Arrow array of int32 or int64, got one of format %q", format)}
 	}

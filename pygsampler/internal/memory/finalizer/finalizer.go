@@ -37,7 +37,7 @@ func Destructor() int64 { return int64(uintptr(unsafe.Pointer(C.pgs_destructor))
 
 //export pgs_finalizer_end
 func pgs_finalizer_end(kind, number C.int64_t) {
-	// There is nobody to tell.
+	// An error has no receiver here.
 	defer func() { _ = recover() }()
 	(*ends.Load())[kind](int64(number))
 }

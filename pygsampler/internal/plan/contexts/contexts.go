@@ -53,7 +53,7 @@ func (p *Plan) fits(types int) error {
 	return nil
 }
 
-// hasTimes refuses seeds without times, and times that nobody asked for.
+// hasTimes returns an error for seeds without times, and for unexpected times.
 func (p *Plan) hasTimes(t *plan.Times) error {
 	if p.timed && t == nil {
 		return fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)

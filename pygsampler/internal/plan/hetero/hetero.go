@@ -168,7 +168,7 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return cpu.SampleHetero(r, w.Crew, w.Stop)
 }
 
-// hasTimes refuses seeds without times, and times that nobody asked for.
+// hasTimes returns an error for seeds without times, and for unexpected times.
 func (p *Plan) hasTimes(t *plan.Times) error {
 	if p.timed && t == nil {
 		return fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)

@@ -67,7 +67,7 @@ func (p *Plan) Fits(g *csc.Graph) error {
 	return err
 }
 
-// request is what the CPU's engine is asked for.
+// request returns the request to the CPU engine.
 func (p *Plan) request(w *plan.Work) (*cpu.HGTRequest, error) {
 	samples, err := p.Samples(w.Graph)
 	if err != nil {

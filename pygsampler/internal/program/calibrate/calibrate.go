@@ -67,7 +67,8 @@ func Measure() (c costs.Costs, err error) {
 	// Sums along rows, which a choice takes.
 	sums := []string{"seeds", "slice %0", "sum %1 axis=1", fmt.Sprintf("collective %%1, %%2 k=%d replace=false site=0", drawn), "return blocks %3"}
 	row, wide := of(sums...), within(way{seeds: seeds, other: true}, sums...)
-	// Rows without edges: what they take is memory, so there are as many as it takes to tell, and a choice looks at each of them too.
+	// Rows without edges take memory time, so there are enough of them for a measurement, and a
+	// choice reads each of them, too.
 	none := on(empty(), way{seeds: 1, other: true}, sums...)
 	one, many, exp := of(maps("add", 1)...), of(maps("add", 1+chain)...), of(maps("exp", 1)...)
 	stored := within(way{seeds: seeds, stores: true}, maps("add", 1)...)
@@ -123,7 +124,7 @@ func turned(g *csc.Relation) (float64, error) {
 	return best, nil
 }
 
-// way is how a program is run: with so many seeds, its maps stored, by the other layouts.
+// way says how a program is run: the number of seeds, with stored maps, in the other layouts.
 type way struct {
 	seeds         int
 	stores, other bool

@@ -46,7 +46,7 @@ func (e *IDError) Error() string {
 // Unwrap returns the kind of the error.
 func (e *IDError) Unwrap() error { return request.ErrIndex }
 
-// unitBytes is how much a worker takes at a time.
+// unitBytes is the number of bytes that a worker copies at a time.
 const unitBytes = 1 << 17
 
 // Copy copies all parts. It returns request.ErrCancelled soon after stop is set, and an IDError for

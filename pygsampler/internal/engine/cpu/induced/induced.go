@@ -111,7 +111,7 @@ func membersOf(g *csc.Relation, vertices, trees csc.Array) ([][]int64, error) {
 	return members, nil
 }
 
-// among is the edges between the members of a tree, and puts how many each has behind its
+// among returns the edges between the members of a tree, and writes the in-degree of each after its
 // place.
 func among[I csc.Index](g *csc.Relation, indices []I, vertices csc.Array, members []int64, t *smallmap.Table, counts []int64) []edge {
 	t.Clear()

@@ -83,7 +83,7 @@ func (r *Reduction) Reduce(crew csc.Crew) error {
 	return nil
 }
 
-// reduceLong makes a row of so many pieces.
+// reduceLong computes a row of several pieces.
 func (r *Reduction) reduceLong(c *C.pgs_reduction, row, pieces int64, crew csc.Crew) error {
 	values := pieces * r.Width
 	sums := C.malloc(C.size_t(values * max(r.FloatBits, 32) / 8))
@@ -113,7 +113,7 @@ func (r *Reduction) Dots(dots int64, crew csc.Crew) error {
 	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_dots(&c, pointer(dots), low, high) })
 }
 
-// clearPadding clears what no row has of so many bytes for each edge.
+// clearPadding clears the padding of an array with each bytes per edge.
 func (r *Reduction) clearPadding(array, each int64) {
 	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).At(r.Rows)
 	clear(memory.View[byte](array+last*each, (r.Edges-last)*each))
@@ -175,7 +175,7 @@ func (r *Reduction) rows(crew csc.Crew, work func(low, high C.int64_t) C.int64_t
 	return r.units(crew, r.Rows, max(1, unitValues/each), work)
 }
 
-// units calls work for so many items, in units of a size, on as many cores as are idle.
+// units calls work for items items, in units of size, on all idle cores.
 func (r *Reduction) units(crew csc.Crew, items, size int64, work func(low, high C.int64_t) C.int64_t) error {
 	units := (items + size - 1) / size
 	var next, wrong atomic.Int64
@@ -195,7 +195,7 @@ func (r *Reduction) units(crew csc.Crew, items, size int64, work func(low, high 
 	return r.fault(wrong.Load())
 }
 
-// fault is the error behind what the C functions return.
+// fault returns the error for a result of the C functions.
 func (r *Reduction) fault(place int64) error {
 	switch {
 	case place == -1:

@@ -48,7 +48,7 @@ func (r *Request) Stream() rng.Stream {
 	return rng.NewStream(r.Seed, r.Epoch, r.Batch, r.Site, rng.Negatives)
 }
 
-// unit is how many numbers a worker draws at a time, about.
+// unit is the approximate number of numbers that a worker draws at a time.
 const unit = 1 << 14
 
 // Draw fills Out.

@@ -90,9 +90,9 @@ func (p *powers) of(degree int64) float64 {
 	return p.known[degree]
 }
 
-// power is x to a power in [0, 1], for x >= 1: the product of those of x^(1/2), x^(1/4), ... whose
-// binary digit the power has. Roots and products are rounded as IEEE says, so every processor makes
-// the same table, which math.Pow does not promise.
+// power returns x to a power in [0, 1], for x >= 1: the product of those of x^(1/2), x^(1/4), ...
+// whose binary digit the power has. Roots and products are rounded as IEEE requires, so every
+// processor computes the same table, which math.Pow does not guarantee.
 func power(x, of float64) float64 {
 	if of == 1 {
 		return x

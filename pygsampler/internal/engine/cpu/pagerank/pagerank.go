@@ -132,7 +132,7 @@ func newPusher(s *Scores) *pusher {
 	return &pusher{Scores: s, stops: uint64(s.Alpha * (1 << 32)), least: uint64(s.Epsilon * One)}
 }
 
-// around is what is found for a root; nil where it was halted.
+// around returns the nodes around a root; nil if it was halted.
 func (p *pusher) around(root int64) []Scored {
 	p.numbers.Clear()
 	p.score, p.left, p.waits, p.queue = p.score[:0], p.left[:0], p.waits[:0], p.queue[:0]
@@ -151,7 +151,7 @@ func (p *pusher) around(root int64) []Scored {
 	return p.best(root)
 }
 
-// give adds to what is left at a node, which waits for its push where that is enough.
+// give adds to the residual of a node, which is queued for a push if it is large enough.
 func (p *pusher) give(v, amount int64) {
 	n, fresh := p.numbers.Of(v)
 	if fresh {

@@ -84,8 +84,8 @@ func (f *Form) words(stride int64) C.struct_pgs_quantized {
 	return q
 }
 
-// room is memory of our own for what C is to read of a file: where that becomes shorter Go raises an error, and C
-// would end the process.
+// room is private memory for data that C reads from a file: if the file becomes shorter, Go raises
+// an error, while C would end the process.
 type room struct {
 	bytes  []byte
 	scales []float32
@@ -93,7 +93,7 @@ type room struct {
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// roomFor is a room with so many bytes, and scales.
+// roomFor returns a room with bytes bytes and scales scales.
 func roomFor(bytes, scales int64) *room {
 	r := rooms.Get().(*room)
 	r.bytes = slices.Grow(r.bytes[:0], int(bytes))[:bytes]
@@ -204,7 +204,7 @@ func Store(f *Form, s *Source, out, stride int64, crew csc.Crew) (int64, error) 
 	return wrong.Load(), nil
 }
 
-// nobody is a crew that lends no workers.
+// nobody is a crew without workers.
 type nobody struct{}
 
 func (nobody) Borrow(int) int { return 0 }
