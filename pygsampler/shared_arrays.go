@@ -15,7 +15,7 @@ import (
 // link. A layout says which device has which piece; pieces without an owner are copied to each.
 // Places number the devices of a layout, some of which may be the same one.
 
-// everyone's is the place of pieces of which each device has its own copy.
+// everyones is the place of pieces of which each device has its own copy.
 const everyones = -1
 
 // mostPieces bounds a layout.
