@@ -31,15 +31,15 @@ type HostJob struct {
 	began, ended time.Time // of its work
 }
 
-// jobTask is what a job does.
+// jobTask is the work of a job.
 type jobTask interface {
-	// do makes the memory; it ends early, with request.ErrCancelled, where the job is to end.
+	// do computes the memory; it ends early, with request.ErrCancelled, if the job is to end.
 	do() (memory.Memory, error)
 	// over is called once, when do will not be called any more.
 	over()
-	// reads says whether it is on this relation.
+	// reads reports whether the task uses this relation.
 	reads(r *Relation) bool
-	// fault is what a panic of do tells of the arrays that it reads.
+	// fault describes the arrays that it reads, for the error of a panic of do.
 	fault() string
 }
 
@@ -49,11 +49,11 @@ var running struct {
 	jobs map[*HostJob]struct{}
 }
 
-// promptEdges is the size up to which a prompt request runs on the caller's thread:
-// some milliseconds, in which nobody misses Ctrl-C.
+// promptEdges is the size up to which a prompt request runs on the caller's thread: some
+// milliseconds, which is a tolerable delay of Ctrl-C.
 const promptEdges = 1 << 19
 
-// promptly makes a batch at once where it is small, and submits others.
+// promptly computes a small batch at once, and submits others.
 func promptly(j *HostJob, work *plan.Work, small bool) *HostJob {
 	if small && engine.enter() {
 		// The guess knows mean degrees only: seeds may all be hubs.
@@ -105,7 +105,7 @@ func (j *HostJob) make() {
 	j.memory, j.err = j.task.do()
 }
 
-// finish lets go of what is read and wakes who waits.
+// finish releases the inputs and wakes the waiters.
 func (j *HostJob) finish() {
 	j.task.over()
 	running.Lock()
@@ -161,7 +161,7 @@ func bothClocks() (clock int64, now time.Time, err error) {
 	return clock, now, nil
 }
 
-// await says whether the job is finished within timeout milliseconds.
+// await reports whether the job ends within timeout milliseconds.
 func (j *HostJob) await(timeout int64) bool {
 	select {
 	case <-j.done:
@@ -195,7 +195,7 @@ func (j *HostJob) Cancel() {
 	}
 }
 
-// end asks the job to end, and ends it here where it has not begun.
+// end asks the job to end, and ends it here if it has not started.
 func (j *HostJob) end() {
 	j.stop.Store(true)
 	if engine.withdraw(j) {

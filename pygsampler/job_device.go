@@ -17,8 +17,9 @@ import (
 // mostCalls bounds what is submitted together.
 const mostCalls = 1 << 20
 
-// callWords is how many words a batch of a launch has, besides the request that all share: seeds, how many, their
-// bits, flags, epoch, batch, and where the batch is written, for how many bytes.
+// callWords is the number of words of a batch of a launch, in addition to the common request: the
+// address, number and bits of the seeds, flags, epoch, batch, and the address and capacity of the
+// result.
 const callWords = 8
 
 // each are the requests of several batches: r, with the words at an address.
@@ -305,12 +306,12 @@ func (j *DeviceJob) leave() {
 	}
 }
 
-// slice bounds how long one look at a flight lasts, so that several who wait for
-// the same job, and one who cancels it, take turns.
+// slice bounds the duration of one poll of a flight, so that several waiters of the same job, and a
+// caller that cancels it, alternate.
 const slice = 50 * time.Millisecond
 
-// settle waits for the job, at most for timeout, for ever if it is negative; true
-// where it has ended. No lock is held meanwhile but the flight's, for a slice.
+// settle waits for the job, at most for timeout, or without limit if it is negative; it returns
+// true if the job has ended. It holds no lock except the flight's, for a slice.
 func (j *DeviceJob) settle(timeout time.Duration) bool {
 	<-j.started
 	begin := time.Now()

@@ -30,7 +30,7 @@ import (
 // follow them.
 const AskWords = 5
 
-// asking is how a job asks for rows, and is answered.
+// asking is the exchange of questions and answers of a job.
 type asking struct {
 	waiting *HostJob
 	asks    chan *cpu.RowRequest
@@ -52,12 +52,12 @@ type partitionedTask struct {
 	asking
 }
 
-// pollStop is how often a batch that waits for an answer looks whether it is to end.
+// pollStop is the interval at which a batch that waits for an answer checks whether it is to end.
 const pollStop = 20 * time.Millisecond
 
-// submitPartitioned begins a batch of a graph without rows, whose partitions begin at the nodes in Bounds: as many
-// numbers of each relation, one behind another. With SeedTimes the edges have times: of a heterogeneous graph those of
-// the relations in Timed.
+// submitPartitioned starts a batch of a graph without rows, whose partitions begin at the nodes in
+// Bounds: the same number of bounds for each relation, one relation after another. With SeedTimes
+// the edges have times: in a heterogeneous graph the edges of the relations in Timed.
 func submitPartitioned(g *Graph, p *Sampler, r *Request) (Job, error) {
 	p, err := g.partitionedBy(p, r)
 	if err != nil {
@@ -81,7 +81,7 @@ func submitPartitioned(g *Graph, p *Sampler, r *Request) (Job, error) {
 	}
 	t := &partitionedTask{asking: newAsking()}
 	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](r.Bounds, r.NumBounds)...), Ask: t.ask}
-	// Excluded edges are those of the partitions' rows, and not looked up here.
+	// Excluded edges belong to the rows of the partitions, and are not looked up here.
 	own := *r
 	own.NumExclude = 0
 	if t.sampleTask, err = newTask(g, p, &own); err != nil {
@@ -91,7 +91,7 @@ func submitPartitioned(g *Graph, p *Sampler, r *Request) (Job, error) {
 	return t.run(), nil
 }
 
-// run begins the job on a thread of its own: it waits more than it works, so it takes nobody's turn.
+// run starts the job on a separate thread: it mostly waits, so it occupies no executor thread.
 func (t *partitionedTask) run() *HostJob {
 	t.waiting = newJob(t)
 	t.work.Stop = &t.waiting.stop
@@ -120,8 +120,9 @@ func (g *Graph) partitionedBy(p *Sampler, r *Request) (*Sampler, error) {
 	return p, nil
 }
 
-// submitWalkRelations begins walks along relations of a partitioned heterogeneous graph: Bounds as submitPartitioned
-// has them, and for each edge type of the plan its relation, and how many nodes there are where that leads to.
+// submitWalkRelations starts walks along relations of a partitioned heterogeneous graph: Bounds as
+// in submitPartitioned, and for each edge type of the plan its relation, and the number of nodes of
+// its destination type.
 func submitWalkRelations(g *Graph, p *Sampler, r *Request) (Job, error) {
 	relations := int64(len(g.relations))
 	walked, is := p.Plan.(*walks.Plan)
@@ -172,7 +173,7 @@ func hopwise(p *Sampler) (interface {
 	return nil, Errorf(KindValue, "sampler: expected one of neighbors, walks or a program for a partitioned graph, got one of another family")
 }
 
-// ask hands a question out and waits for its answer.
+// ask publishes a question and waits for its answer.
 func (t *asking) ask(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 	ticker := time.NewTicker(pollStop)
 	defer ticker.Stop()
@@ -235,7 +236,7 @@ func (j *HostJob) Asked(timeout, address, room int64) (state int64, err error) {
 	}
 }
 
-// addressOf is where an array begins; 0 where it is empty.
+// addressOf returns the address of an array; 0 if it is empty.
 func addressOf(a csc.Array) int64 {
 	if a.Len() == 0 {
 		return 0
@@ -329,7 +330,7 @@ func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
 	if c.IDs != 0 {
 		t.rows.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
 	}
-	// Only now, as newTask says.
+	// This must come last, as newTask explains.
 	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}
@@ -390,8 +391,9 @@ type edgesTask struct {
 	edges walk.PartEdges
 }
 
-// submitEdges begins to choose an edge of each row, or to tell what else walks ask: Hop is the step, or what the rule
-// makes of it, Bounds are its draws, and Trees are where the walks came from.
+// submitEdges starts the choice of an edge of each row, or another request of walks: Hop is the
+// step, or a value that the rule derives from it, Bounds are its draws, and Trees are the previous
+// nodes of the walks.
 func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c *Request) (Job, error) {
 	relation, err := g.Relation()
 	if err != nil {

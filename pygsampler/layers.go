@@ -7,8 +7,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// segmentWords is how many words describe a reduction: the fields of layers.Reduction in their
-// order, and scratch on a device for long rows, an address and how many bytes.
+// segmentWords is the number of words that describe a reduction: the fields of layers.Reduction in
+// order, and scratch on a device for long rows, an address and a number of bytes.
 const segmentWords = 22
 
 func reductionAt(list int64) *layers.Reduction {
@@ -35,8 +35,8 @@ func SegmentTranspose(list, starts, rows, places int64) error {
 	return reductionAt(list).Transpose(starts, rows, places)
 }
 
-// attentionAt is layers.Attention's fields in their order, behind those of its reduction. The
-// last has the bits of a float.
+// attentionAt returns the fields of layers.Attention in order, which follow those of its reduction.
+// The last one holds the bits of a float.
 func attentionAt(list int64) *layers.Attention {
 	w := memory.View[int64](list, segmentWords+8)[segmentWords:]
 	return &layers.Attention{
@@ -58,8 +58,8 @@ func edgeScoresAt(list int64) *layers.EdgeScores {
 	}
 }
 
-// scoresAt is a layers.Scores of what a reduction has, whose width is the number of heads, and the
-// word behind it.
+// scoresAt returns a layers.Scores from the fields of a reduction, whose width is the number of
+// heads, and the next word.
 func scoresAt(list int64) *layers.Scores {
 	r := reductionAt(list)
 	return &layers.Scores{

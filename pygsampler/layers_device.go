@@ -171,7 +171,7 @@ func roomFor(g *cuda.Segment, list int64, plain bool) error {
 	return aligned(8, "room", w[0])
 }
 
-// aligned is an error for the first of the named addresses that so many bytes do not divide.
+// aligned returns an error for the first of the named addresses that is not a multiple of to.
 func aligned(to int64, named ...any) error {
 	for i := 0; i < len(named); i += 2 {
 		if at := named[i+1].(int64); at%to != 0 {

@@ -28,7 +28,7 @@ const (
 	negativesWords
 )
 
-// negativesAt is what a list asks for, without its arrays.
+// negativesAt returns the request of a list, without its arrays.
 func negativesAt(list int64) (r negatives.Request, w []int64, err error) {
 	if list == 0 {
 		return r, nil, Errorf(KindValue, "list: expected an address, got 0")

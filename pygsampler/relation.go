@@ -41,8 +41,8 @@ type CSC struct {
 	Data       string    // arrays that programs read, as readData has them; "": none
 }
 
-// Words of the list that describes a relation; the parent of one on the CPU is that of which it has some edges, of one
-// on a device the same one on the CPU.
+// Words of the list that describes a relation. The parent of a relation on the CPU is the relation
+// of which it has some edges; the parent of one on a device is the same relation on the CPU.
 const (
 	graphDevice = iota // -1: the CPU
 	graphIndptr
@@ -223,7 +223,7 @@ func (g *Relation) leave() {
 	}
 }
 
-// onHost is the same relation on the CPU; nil where there is none.
+// onHost returns the same relation on the CPU; nil if there is none.
 func (g *Relation) onHost() *Relation {
 	if g.device != nil {
 		return g.device.host

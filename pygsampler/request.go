@@ -195,8 +195,8 @@ func newTask(g *Graph, p *Sampler, r *Request) (*sampleTask, error) {
 		return nil, err
 	}
 	t.work.Batch.Seeds = ownArray(csc.Borrow(r.Seeds, r.NumSeeds, r.SeedBits))
-	// Only now: nothing that panics on a bad address may stand between entering the
-	// graph and the job that leaves it, or Close would wait for ever.
+	// This must come last: nothing that panics on a bad address may come between entering the graph
+	// and the job that leaves it, or Close would wait for ever.
 	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// families are the kinds of samplers by the names that documents have for them; research.go adds those of papers'
-// experiments.
+// families are the kinds of samplers by their names in documents; research.go adds the families of
+// papers' experiments.
 var families = map[string]plan.Parse{
 	"neighbor": neighbor.Parse, "walk": walk.Parse, "program": program.Parse, "typed": hetero.Parse, "hgt": hgt.Parse,
 	"temporal": temporal.Parse, "labor": labor.Parse, "rows": wholerows.Parse, "context": contexts.Parse,

@@ -10,12 +10,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// An array may lie in pieces on several devices, each of which has a range of addresses where all pieces stand in a
-// row: kernels read it as any other, and what a device does not have itself comes over the wires. A layout says which
-// device has which piece; pieces of nobody's are copied to each. Places number the devices of a layout, some of which
-// may be the same one.
+// An array may consist of pieces on several devices, each of which maps all pieces to consecutive
+// addresses: kernels read it like any other array, and pieces of other devices are read over the
+// link. A layout says which device has which piece; pieces without an owner are copied to each.
+// Places number the devices of a layout, some of which may be the same one.
 
-// everyone's is the place of pieces of which each device has its own copy.
+// everyones is the place of pieces of which each device has its own copy.
 const everyones = -1
 
 // mostPieces bounds a layout.
@@ -128,7 +128,7 @@ func (a *SharedArray) Lend(to *SharedArray) error {
 	return nil
 }
 
-// own is the pieces that are this place's and nobody else's; others have no size.
+// own returns the pieces that belong to this place only; others have no size.
 func (a *SharedArray) own() ([]gpu.Piece, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +146,7 @@ func (a *SharedArray) own() ([]gpu.Piece, error) {
 
 var errClosedArray = Errorf(KindClosed, "array: expected one in the making, got one that was closed")
 
-// lacks is an error unless piece i is one that is still to come, of so many bytes.
+// lacks returns an error unless piece i is missing and has bytes bytes.
 func (a *SharedArray) lacks(i int, bytes int64) error {
 	switch {
 	case a.closed:
@@ -254,7 +254,7 @@ func (a *SharedArray) fill(span gpu.Span, address, bytes int64) (err error) {
 		}
 		at += p.Bytes
 	}
-	// Also after an error: the copies before it may be on their way.
+	// This is needed after an error, too, since earlier copies may be running.
 	err = errors.Join(err, s.Synchronize())
 	if closed := s.Close(); closed != nil {
 		err = errors.Join(err, closed, s.Close())

@@ -81,9 +81,8 @@ func hold(g *Graph, f func() (cuda.Standing, error)) (*DeviceStatic, error) {
 	return s, nil
 }
 
-// newStatic makes room for batches of up to so many seeds, each of seedBits. At the address
-// most are 3 integers for each block, outermost first: how many sources, destinations and edges it
-// may have.
+// newStatic allocates batches of up to seeds seeds, each of seedBits. The address most holds 3
+// integers for each block, outermost first: the maximal numbers of sources, destinations and edges.
 func newStatic(g *Graph, p *Sampler, seeds, seedBits, count, most int64) (*DeviceStatic, error) {
 	plan, ok := p.CUDA().(*cuda.Neighbors)
 	switch {
@@ -162,7 +161,8 @@ func (s *DeviceStatic) Begin(list int64) error {
 	})
 }
 
-// parts are those of an epoch over so many seeds on the device, each of which has at most most.
+// parts returns the parts of an epoch over numSeeds seeds on the device, each with at most most
+// seeds.
 func (s *DeviceStatic) parts(seeds, numSeeds, count, parts, most int64) ([]cuda.Seeds, error) {
 	all := make([]cuda.Seeds, count)
 	if count == 0 {
@@ -216,7 +216,7 @@ func (s *DeviceStatic) Place(count, list int64) error {
 	})
 }
 
-// spreadAt is the arrays of a list, as Place says.
+// spreadAt returns the arrays of a list, as in Place.
 func spreadAt(w []int64, kinds, relations, hops int64) *cuda.SpreadHetero {
 	to := new(cuda.SpreadHetero)
 	for range kinds {
@@ -336,10 +336,11 @@ func (s *DeviceStatic) Close() {
 	}
 }
 
-// newStaticHetero makes room for batches of the kernel of heterogeneous graphs, whose seeds have seedBits each. It samples
-// a homogeneous graph as one of one type, for what newStatic does not make: edges with times, factors, subgraphs. At the
-// address most are integers: how many seeds of each node type a batch may have; then for each of count blocks, outermost
-// first, how many nodes of each type and edges of each relation. sorted is as a Request has it.
+// newStaticHetero allocates batches of the kernel of heterogeneous graphs, whose seeds have
+// seedBits each. It samples a homogeneous graph as a graph of one type, for batches that newStatic
+// does not support: edges with times, factors, subgraphs. The address most holds integers: the
+// maximal number of seeds of each node type; then for each of count blocks, outermost first, the
+// maximal numbers of nodes of each type and of edges of each relation. sorted is as in a Request.
 func newStaticHetero(g *Graph, p *Sampler, sorted, seedBits, count, most int64) (*DeviceStatic, error) {
 	given, err := g.times(&Request{Sorted: sorted})
 	if err != nil {
@@ -457,8 +458,8 @@ func (s *DeviceStatic) beginHetero(made *cuda.StaticHetero, to gpu.Stream, w []i
 	return made.Begin(to, gpu.Address(w[epochSeeds]), epoch)
 }
 
-// excluded is where the edges of so many lists stand, the first of the first relation's and so on in turns, and where
-// each list of positions begins.
+// excluded returns the positions of the edges of several lists, the relations alternating, and the
+// offset of each list.
 func (s *DeviceStatic) excluded(ids, starts, lists int64) (positions, at []int64, err error) {
 	bounds := memory.View[int64](starts, lists+1)
 	for i, from := range bounds[:lists] {

@@ -78,7 +78,7 @@ enum {
 // WALK_MAGIC is the first word of walks: "PGSW", and the version.
 #define WALK_MAGIC 9936786263ull
 
-// Words of walks, behind those that every header begins with.
+// Words of walks, after the common words of headers.
 enum {
   WALK_EDGE_ID_BITS = 8,
   WALK_STEPS = 9,  // of a walk at most
@@ -99,7 +99,7 @@ enum {
 // CONTEXT_MAGIC is the first word of contexts: "PGSC", and the version.
 #define CONTEXT_MAGIC 9936786243ull
 
-// Words of contexts, behind those that every header begins with.
+// Words of contexts, after the common words of headers.
 enum {
   CONTEXT_NUM_SEEDS = 8,
   CONTEXT_PLACES = 9,  // of rows of a context at most
@@ -117,7 +117,7 @@ enum {
 // STEP_MAGIC is the first word of samples by steps: "PGSH", and the version.
 #define STEP_MAGIC 9936786248ull
 
-// Words of samples by steps, behind those that every header begins with.
+// Words of samples by steps, after the common words of headers.
 enum {
   STEP_EDGE_ID_BITS = 8,
   STEP_STEPS = 9,  // of a sample
@@ -136,7 +136,7 @@ enum {
   WIDTH_EDGE_IDS = 2,
 };
 
-// The words of a block that are offsets stand together.
+// The words of a block that are offsets are adjacent.
 enum {
   BLOCK_FIRST_OFFSET = 3,
   BLOCK_OFFSETS = 3,
@@ -259,8 +259,8 @@ enum {
   RESERVOIR_HIGH = 4,  // rows of the high part, in mode "reservoir"
 };
 
-// Words of the report of validate.cu. A place is -1 where there is no offender; then its values are
-// not written.
+// Words of the report of validate.cu. A position is -1 if there is no violation; then its values
+// are not written.
 enum {
   VALIDATE_FIRST = 0,
   VALIDATE_LAST = 1,
@@ -336,13 +336,13 @@ enum {
   READ_AS_BRAIN = 2,
 };
 
-// GATHER_PARTS is how many tables a launch of gather.cu reads.
+// GATHER_PARTS is the number of tables that a launch of gather.cu reads.
 #define GATHER_PARTS 8
 
-// DIRECT is the largest fanout whose choices may stand in shared memory.
+// DIRECT is the largest fanout whose choices may be in shared memory.
 #define DIRECT 32
 
-// MOST_BATCHES is how many batches a launch of neighbor.cu makes.
+// MOST_BATCHES is the maximal number of batches of a launch of neighbor.cu.
 #define MOST_BATCHES 16
 
 // Bins of neighbor.cu.
@@ -376,7 +376,7 @@ enum {
   QUEUE_LOWEST_BAD = 5,
 };
 
-// SEGMENT_THREADS is how many threads a block of segment.cu has.
+// SEGMENT_THREADS is the number of threads of a block of segment.cu.
 #define SEGMENT_THREADS 256
 
 // STATIC_THREADS is how many threads a block of static.cu has, but for those that sample, and
@@ -386,8 +386,8 @@ enum {
   STATIC_SLOTS = 3,
 };
 
-// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
-// source on a block sorts them.
+// transpose.cu: the threads of a block; the maximal number of tiles of sources; the number of edges
+// of a source from which on a block sorts them.
 enum {
   TRANSPOSE_THREADS = 256,
   TRANSPOSE_TILES = 1024,

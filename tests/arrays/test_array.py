@@ -210,7 +210,7 @@ def test_repr_shows_both_ends(dtype):
 
 
 def test_it_is_made_by_the_package_only():
-    with pytest.raises(TypeError, match="Array: made by pygsampler only"):
+    with pytest.raises(TypeError, match="Array: created by pygsampler only"):
         Array()
 
 

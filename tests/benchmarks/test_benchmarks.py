@@ -200,7 +200,7 @@ def test_disturbed_rounds_are_told(
     setting = bench.compare.Setting(8, (2,))
     (row,) = bench.compare.compare(graph, setting, [Exact(bench, "dgl")], **SMALL, wait=0.5)
     assert (row.rounds, row.disturbed) == (3, 3)
-    assert "3 of 3 rounds beside other busy processes" in bench.report.line(row)
+    assert "3 of 3 rounds next to other busy processes" in bench.report.line(row)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/stat")
@@ -447,4 +447,4 @@ def test_hub_graph_has_one_hub(bench: SimpleNamespace) -> None:
 def test_bad_command_line_is_named() -> None:
     done = run_module("benchmarks", "--setting", "1024")
     assert done.returncode == 2
-    assert "setting: expected a form like 1024x10,10, got '1024'" in done.stderr
+    assert "setting: expected sizes like 1024x10,10, got '1024'" in done.stderr

@@ -37,7 +37,7 @@ def test_costs_are_kept_and_found(tmp_path: Path) -> None:
 
     before, shown = python(EXPLAIN + FIRST).split("calibrated")
     assert "times by the costs of another machine" in before
-    assert f"kept in {folder / 'costs.json'}" in shown.replace("\n", "")
+    assert f"stored in {folder / 'costs.json'}" in shown.replace("\n", "")
     from pygsampler._cli.commands.calibrate import _WORK
 
     kept = json.loads((folder / "costs.json").read_text())
@@ -72,7 +72,7 @@ def test_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(main, ["calibrate", "--device", "cuda:1"])
     assert result.exit_code == 0, (result.output, result.exception)
     assert asked == [1, ("ProgramCalibrate", 1)]
-    for told in ("costs of cuda:1", "0.01235", "5000", "kept in there", "nanoseconds"):
+    for told in ("costs of cuda:1", "0.01235", "5000", "stored in there", "nanoseconds"):
         assert told in result.output
     lines = [line.split() for line in result.output.splitlines()]
     assert ["looking", "at", "an", "in-edge", "0.01235"] in lines

@@ -43,7 +43,7 @@ def test_a_graph_with_types(
     refused = run("partition", path, "--parts", "2", "--replace", "--reorder", "rcm", ends_with=2)
     assert "expected none for a heterogeneous graph" in refused.stderr
     refused = run("partition", path, "--parts", "2", "--replace", "--node-data", "x", ends_with=2)
-    assert "whose arrays all go along" in refused.stderr
+    assert "all of whose arrays are written" in refused.stderr
 
 
 def test_arrays_beside_the_graph(
@@ -59,7 +59,7 @@ def test_arrays_beside_the_graph(
     assert [x for shard in shards for x in shard.ndata["labels"].tolist()] == labels
     again = ["partition", path, "--parts", "2", "--replace", "--node-data"]
     refused = run(*again, "y", ends_with=2)
-    assert "expected an array beside the graph, one of labels, train, got y" in refused.stderr
+    assert "expected an array of the file, one of labels, train, got y" in refused.stderr
     assert "'train'" in run(*again, "train", ends_with=1).stderr
     assert made.num_parts == Partition.open(path.with_suffix(".parts")).num_parts == 3
 

@@ -88,7 +88,7 @@ def test_two_kinds_name_the_options(
     [
         (["--types", "user,item"], "expected a type like user,buys,item, got 'user,item'"),
         (["--types", "a,b,c", "--relation", "r"], "--relation: expected none with --types"),
-        (["--relation", "r"], "--src-type: expected a column beside the others, got none"),
+        (["--relation", "r"], "--src-type: expected a column, as for the other options, got none"),
         (["--types", "a,b,c", "--undirected"], "--undirected: expected none for a graph with"),
         (["--types", "a,b,c", "--one-kind"], "--one-kind: expected none for a heterogeneous graph"),
         (["--types", "a,b,c", "--types", "a,d,c"], "--types: expected one, or one of each of 1"),

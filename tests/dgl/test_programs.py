@@ -182,7 +182,9 @@ def test_a_program_in_the_place_of_its_sampler() -> None:
 def test_what_has_neither_blocks_nor_a_subgraph(g: Any) -> None:
     degrees = pgs.program(lambda A, seeds: {"d": A[:, seeds].count(axis=0)})
     for sampler, kind in ((degrees(seed=0), "vectors"), (pgs.RandomWalk(3), "walks")):
-        with pytest.raises(ValueError, match=f"expected one of blocks or subgraphs, .* {kind}"):
+        with pytest.raises(
+            ValueError, match=f"expected a sampler that returns blocks or subgraphs, .* {kind}"
+        ):
             Sampler(sampler)
 
 

@@ -594,7 +594,7 @@ def test_columns_become_arrays() -> None:
             {"a": {"k": [1], "node_ids": [2]}, "b": {"f": [1]}},
             ONE_LINK,
             ValueError,
-            "expected no column 'node_ids' beside the key 'k'",
+            "expected no column 'node_ids' in addition to the key 'k'",
         ),
         (
             {"a": {"k": [1], "up": [1], "rev_up": [1]}},
@@ -663,7 +663,7 @@ def test_columns_become_arrays() -> None:
             tables(sales={"time": [1, 2, 3, 4]}),
             SCHEMA,
             ValueError,
-            "expected no column 'time' beside the times 'day'",
+            "expected no column 'time' in addition to the times 'day'",
         ),
     ],
 )

@@ -207,7 +207,9 @@ def test_an_array_of_that_name(path: Path) -> None:
     opened = pgs.Graph.open(path)
     assert opened.file_arrays["tables.p"].tolist() == mine.tolist()
     assert samples(opened, "p") == samples(in_memory(), "p")
-    with pytest.raises(ValueError, match=r"tables: expected no array 'tables\.p' beside the graph"):
+    with pytest.raises(
+        ValueError, match=r"tables: expected a graph file without the array 'tables\.p'"
+    ):
         opened.save(path, tables=["p"])
 
 

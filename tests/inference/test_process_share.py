@@ -60,7 +60,7 @@ def test_a_graph_of_which_a_process_has_a_part_is_refused(tmp_path: Path) -> Non
     distributed.partition(random_graph(), folder, 2)
     with (
         distributed.open_graph(folder, Here(folder, 2)) as graph,
-        pytest.raises(TypeError, match="got a DistributedGraph; open the file that it was made of"),
+        pytest.raises(TypeError, match="got a DistributedGraph; open the file that it was"),
     ):
         pgs.inference([SAGEConv(5, 2)], graph, random_rows(), progress=False)
 

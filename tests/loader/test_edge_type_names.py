@@ -67,7 +67,7 @@ def test_features_in_either_order(features: Any, edge_features: Any) -> None:
         ({"features": {"x": {"venue": X["paper"]}}}, r"features\['x'\]: expected types of the "),
         ({"features": {"venue": {"x": X["paper"]}}}, r"features\['venue'\]: expected types of "),
         ({"edge_features": {"w": {"sells": W[CITES]}}}, "got 'sells'; there are .*'writes'"),
-        ({"features": {"paper": {"y": X["paper"]}}}, "features: expected another name beside lab"),
+        ({"features": {"paper": {"y": X["paper"]}}}, "features: expected another name, since lab"),
         (
             {"edge_features": {"w": {"cites": W[CITES], CITES: W[CITES]}}},
             "expected each edge type once, got .*'cites', 'paper'. twice",

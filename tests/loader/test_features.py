@@ -300,7 +300,7 @@ def test_a_sampler_of_ones_own(graph: pgs.Graph, prefetch: int) -> None:
         (
             {"features": {"y": X}, "labels": Y},
             ValueError,
-            "^features: expected another name beside labels, got 'y'",
+            "^features: expected another name, since labels= uses it, got 'y'",
         ),
     ],
 )

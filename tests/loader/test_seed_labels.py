@@ -219,7 +219,7 @@ def test_mistakes_by_type(labels: Any, error: type[Exception], text: str) -> Non
     with pytest.raises(error, match=f"^{text}"):
         DataLoader(TYPES, TYPED_SEEDS, [2], batch_size=3, seed_labels=labels)
     x = {"y": {"a": np.arange(3)}}
-    with pytest.raises(ValueError, match="features: expected another name beside labels"):
+    with pytest.raises(ValueError, match="features: expected another name, since labels= uses it"):
         labels = {"a": [1] * 7, "b": [1] * 5}
         DataLoader(TYPES, TYPED_SEEDS, [2], batch_size=3, seed_labels=labels, features=x)
 

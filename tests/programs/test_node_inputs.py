@@ -276,7 +276,7 @@ def test_shapes_that_do_not_fit_are_told() -> None:
         (
             lambda A, S, X: A[:, S] * X,
             {"X": X},
-            "the input X of shape (30, 3) beside a matrix: expected a tensor of shape (num_nodes, ",
+            "the input X of shape (30, 3) with a matrix: expected a tensor of shape (num_nodes, ",
         ),
         (
             lambda A, S, V: A[:, S] * V,

@@ -62,7 +62,7 @@ def test_they_are_a_sampler_like_any_other() -> None:
         assert other.sample(made, [1, 2], epoch=0, batch=0).nodes.tolist() == first
     assert sampler.with_seed(6).seed == 6
     explained = sampler.explain(made, 8, batches=1)
-    assert explained.startswith("walks, made by RandomWalk(length=4") and "measured" in explained
+    assert explained.startswith("walks of RandomWalk(length=4") and "measured" in explained
     assert explained.svg.startswith("<svg") and "walk" in sampler.profile(made, [1], batches=1)
     with pytest.raises(NotImplementedError, match="exclude: expected None for walks"):
         sampler.sample(made, [1], exclude=[0])

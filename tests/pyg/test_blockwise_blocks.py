@@ -286,7 +286,7 @@ def test_heterogeneous_models_take_blocks() -> None:
 def test_what_blocks_cannot_do_is_refused() -> None:
     model = blockwise(GCN(IN, HIDDEN, 2, OUT))
     batch = batch_of([4, 3])
-    with pytest.raises(TypeError, match="edge_weight: expected nothing beside a MiniBatch"):
+    with pytest.raises(TypeError, match="edge_weight: expected no more arguments with a MiniBatch"):
         model(batch, edge_weight=torch.ones(3))
     with pytest.raises(TypeError, match="expected none with a batch"):
         model(batch, num_sampled_nodes_per_hop=[1])

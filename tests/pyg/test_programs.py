@@ -166,7 +166,7 @@ def test_subgraphs_in_which_the_seeds_have_no_part(data: Data) -> None:
     batch = next(iter(NodeLoader(data, sampler, input_nodes=torch.arange(2), batch_size=2)))
     assert batch.batch_size == batch.num_nodes > 2
     assert torch.equal(batch.input_id, batch.n_id)
-    with pytest.raises(ValueError, match="follow from the ends of edges"):
+    with pytest.raises(ValueError, match="whose nodes are the ends of its edges"):
         sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([1]), torch.tensor([2])))
 
 
@@ -249,5 +249,7 @@ def test_a_program_in_the_place_of_its_sampler(data: Data) -> None:
 def test_what_has_neither_blocks_nor_a_subgraph(data: Data) -> None:
     degrees = pgs.program(lambda A, seeds: {"d": A[:, seeds].count(axis=0)})
     for sampler, kind in ((degrees(seed=0), "vectors"), (pgs.RandomWalk(3), "walks")):
-        with pytest.raises(ValueError, match=f"expected one of blocks or subgraphs, .* {kind}"):
+        with pytest.raises(
+            ValueError, match=f"expected a sampler that returns blocks or subgraphs, .* {kind}"
+        ):
             Sampler(data, sampler)

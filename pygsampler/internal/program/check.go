@@ -11,7 +11,7 @@ var kindNames = []string{"a list of nodes", "a matrix", "a vector", "a scalar", 
 
 func (k Kind) String() string { return kindNames[k] }
 
-// typeOf is what node i makes; an error says what it may not take.
+// typeOf infers the type of node i; an error describes an invalid input.
 func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 	s := specs[n.Op]
 	least := len(strings.TrimSuffix(s.in, "?"))
@@ -139,8 +139,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 	return p.mapType(n, in)
 }
 
-// mapType is that of an operator that makes each value of one of each input: of a matrix where one is among
-// them, else of the vector.
+// mapType infers the type of an elementwise operator: a matrix if an input is one, else a vector.
 func (p *Program) mapType(n *Node, in []Type) (t Type, err error) {
 	t = Type{Kind: Scalar}
 	for _, x := range in {
@@ -193,7 +192,7 @@ func (p *Program) ColumnList(edges int) int {
 	return n.In[len(n.In)-1]
 }
 
-// rows is what a vector along a matrix's rows runs along.
+// rows returns the list that a vector along a matrix's rows runs along.
 func (p *Program) rows(edges int) Along {
 	if p.edgesOp(edges) == Whole {
 		return Along{All, 0}
@@ -203,18 +202,18 @@ func (p *Program) rows(edges int) Along {
 
 func (p *Program) edgesOp(edges int) Op { return p.Nodes[edges].Op }
 
-// distinct says that no node has two elements in a vector along a.
+// distinct reports whether no node has two elements in a vector along a.
 func (p *Program) distinct(a Along) bool {
 	return a.Space != Of || p.Nodes[a.Node].Type.Distinct
 }
 
-// induced says that a matrix's columns are a list's nodes, and that its rows are among them.
+// induced reports whether a matrix's columns are the nodes of a list, and its rows are among them.
 func (p *Program) induced(m Node, list Type) bool {
 	return m.Type.Kind == Matrix && list.Distinct && p.columns(m.Type.Edges) == list.Along &&
 		(list.Along.Space == All || p.within(m.Type.Edges, list.Along))
 }
 
-// within says that the rows of edges are nodes of the list along a.
+// within reports whether the rows of edges are nodes of the list along a.
 func (p *Program) within(edges int, a Along) bool {
 	n := &p.Nodes[edges]
 	switch {
@@ -230,7 +229,7 @@ func (p *Program) within(edges int, a Along) bool {
 	return false
 }
 
-// among says that a mask is 0 for all edges but those from nodes of the list along a.
+// among reports whether a mask is 0 for all edges except those from nodes of the list along a.
 func (p *Program) among(mask int, a Along) bool {
 	n := &p.Nodes[mask]
 	if n.Op != Spread || n.Axis != 1 {
@@ -240,8 +239,8 @@ func (p *Program) among(mask int, a Along) bool {
 	return members.Op == IsIn && p.Nodes[members.In[1]].Type.Along == a
 }
 
-// fits says whether each edge of a matrix knows its element of a vector: along its own columns, its own rows
-// or those of a matrix that it was chosen from, or of all nodes.
+// fits reports whether each edge of a matrix has an element of a vector: along its own columns, its
+// own rows or those of a matrix that it was chosen from, or over all graph nodes.
 func (p *Program) fits(a Along, edges, axis int) bool {
 	if a.Space == All {
 		return true
@@ -362,15 +361,15 @@ func (p *Program) Places() []string {
 	return places
 }
 
-// ofSeeds says that a node is the distinct seeds, or has them for columns.
+// ofSeeds reports whether a node is the list of distinct seeds, or has them as columns.
 func (p *Program) ofSeeds(n Node) bool {
 	return (n.Op == Unique || n.Op == Slice || n.Op == Extract) && p.Nodes[n.In[len(n.In)-1]].Op == Seeds
 }
 
-// numbers says whether a node is the random numbers of all nodes.
+// numbers reports whether a node is the random numbers of all graph nodes.
 func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }
 
-// again says that n looks at the random numbers of edges again, of some of those that `of` has.
+// again reports whether n reads the same random numbers as of, for some of its edges.
 func (p *Program) again(n, of *Node) bool {
 	if n.Op != Random || of.Op != Random || len(n.In) == 0 || len(of.In) == 0 {
 		return false

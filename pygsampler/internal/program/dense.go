@@ -15,7 +15,7 @@ import (
 type Tensor struct {
 	Shape []int64
 	Data  []float32
-	// digest tells contents apart: nodes of different inputs are different values.
+	// digest distinguishes contents: nodes of different inputs are different values.
 	digest string
 }
 
@@ -35,7 +35,7 @@ func (t *Tensor) ShapeText() string {
 	return fmt.Sprintf("%d, %d", t.Shape[0], t.Shape[1])
 }
 
-// denseType is that of an operator of dense rows.
+// denseType infers the type of an operator on dense rows.
 func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 	switch n.Op {
 	case Features:

@@ -65,7 +65,7 @@ func (x *excluder) filtered(matrix int) int {
 	return x.put(Node{Op: Filter, In: []int{matrix, kept}, Axis: -1})
 }
 
-// alone says that node i is a matrix of such edges.
+// alone reports whether node i is a matrix of such edges.
 func (x *excluder) alone(i int) bool {
 	t := x.p.Nodes[i].Type
 	return t.Kind == Matrix && x.own[t.Edges]

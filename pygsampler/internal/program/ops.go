@@ -92,7 +92,7 @@ const (
 	numOps
 )
 
-// spec is what an operator is called, and how its node is written.
+// spec is the name of an operator, and the format of its node.
 type spec struct {
 	name  string
 	in    string // of each input: l list, m matrix, v vector, d dense rows, x a matrix, a vector or a scalar; ? the one before may be missing

@@ -56,7 +56,7 @@ var ops = func() map[string]Op {
 	return m
 }()
 
-// parseNode reads what stands behind "%i = ".
+// parseNode parses the text after "%i = ".
 func parseNode(text string, i int) (n Node, err error) {
 	name, rest, _ := strings.Cut(text, " ")
 	op, ok := ops[name]
@@ -132,7 +132,7 @@ func (n *Node) set(name, value string) (err error) {
 	return nil
 }
 
-// node is the number behind a percent sign, below i.
+// node parses the number after a percent sign, which must be less than i.
 func node(text string, i int) (int, error) {
 	if k, err := strconv.Atoi(strings.TrimPrefix(text, "%")); err == nil && k >= 0 && k < i && strings.HasPrefix(text, "%") {
 		return k, nil
@@ -162,8 +162,8 @@ func attributes(text string) (map[string]string, error) {
 	return found, nil
 }
 
-// parseReturn reads `return blocks %1, ~%2 "name"=%3 "name"[0]=%4`: ~ leaves the values of a matrix out, and [0] says
-// that values are those of edges of the first block.
+// parseReturn parses `return blocks %1, ~%2 "name"=%3 "name"[0]=%4`: ~ leaves the values of a
+// matrix out, and [0] marks values of the edges of the first block.
 func (p *Program) parseReturn(line string) error {
 	rest, ok := strings.CutPrefix(line, "return ")
 	name, rest, _ := strings.Cut(rest, " ")

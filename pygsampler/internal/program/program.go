@@ -159,7 +159,7 @@ var results = []string{"blocks", "subgraph", "vectors"}
 
 func (r Result) String() string { return results[r] }
 
-// text is the node as its line has it.
+// text returns the node as its line writes it.
 func (n *Node) text() string {
 	var b strings.Builder
 	b.WriteString(n.Op.String())

@@ -18,8 +18,8 @@ type slot struct {
 	stamp uint32
 }
 
-// scanned is the largest fanout whose earlier choices are found by a scan behind
-// a 64-bit filter; above it the filter fills up and a hash set is cheaper.
+// scanned is the largest fanout whose earlier choices are found by a scan after a 64-bit filter;
+// above it the filter fills up and a hash set is cheaper.
 const scanned = 32
 
 // Distinct fills pos with len(pos) distinct positions of [0, degree) by Robert

@@ -63,7 +63,7 @@ func (c *Chooser) Factors(to []float32, pos []int64, w Weights, state uint64, ex
 	w.Factors(to, chosen, total, pos, 0, state, replace, fanout)
 }
 
-// first says whether choice j, which is position p, was the first draw for it.
+// first reports whether choice j, at position p, was the first draw of it.
 func (w Weights) first(state uint64, j int, p int64) bool {
 	return w.Alias == nil || w.At(Draw(state, j)) == p
 }

@@ -36,7 +36,7 @@ func Below(x, n uint64) uint64 {
 	return hi
 }
 
-// ahead is how many elements a shuffle asks the memory for at a time.
+// ahead is the number of elements that a shuffle prefetches at a time.
 const ahead = 256
 
 // Shuffle permutes a by Fisher and Yates from the back; the permutation depends on seed, epoch and

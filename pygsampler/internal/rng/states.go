@@ -34,5 +34,5 @@ func (s Stream) uniforms(vertices []uint64, widest int) {
 	}
 }
 
-// key is what the C code takes a stream as.
+// key returns a stream in the layout of the C code.
 func (s Stream) key() [5]uint32 { return [5]uint32{s.k0, s.k1, s.c1, s.c2, s.c3} }

@@ -39,7 +39,7 @@ func (w Weights) At(x uint64) int64 {
 
 // toss is the position that a coin of 32 bits chooses in a slot.
 func toss(entry, slot, coin uint64) int64 {
-	// All ones where the coin is below the threshold.
+	// All ones if the coin is below the threshold.
 	own := uint64(int64(coin-entry&low) >> 63)
 	return int64(entry>>32 ^ (entry>>32^slot)&own)
 }
@@ -94,7 +94,7 @@ func (w Weights) tossInWord(pos []int64, coins []uint32) (refused uint32) {
 	return refused
 }
 
-// repeated is those of the draws that repeat an earlier one.
+// repeated returns a bit for each draw that repeats an earlier one.
 func repeated(pos []int64, of uint32) (refused uint32) {
 	for ; of != 0; of &= of - 1 {
 		j := bits.TrailingZeros32(of)
@@ -135,7 +135,7 @@ func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
 	c.again(pos, w, state, &s, false, fanout, 0)
 }
 
-// filterBits is those of the filter of few draws, which is exact for so many edges.
+// filterBits is the number of bits of the filter of few draws, which is exact up to this degree.
 const filterBits = 512
 
 // Scanned is the most draws that TossOnce makes, Short the most edges of a row that makes
@@ -242,7 +242,7 @@ func (s *set) add(p int64) bool {
 	return true
 }
 
-// part is what a position that is left out has of the sums.
+// part is the contribution of an excluded position to the sums.
 type part struct{ below, weight uint64 }
 
 // again fills the places of the refused draws.
@@ -250,7 +250,7 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 	if first == 0 {
 		c.used = 0
 	}
-	// state is that of draw first of the row.
+	// state is the state of draw first of the row.
 	refused := c.refused
 	for ; len(refused) > 0 && c.used < spare*fanout && len(w.Sums) > short; c.used++ {
 		if p := w.At(Draw(state, int(fanout+c.used-first))); s.add(p) {

@@ -43,7 +43,7 @@ func (t *Table) Find(v int64) int32 {
 	return t.slots[t.place(v)] - 1
 }
 
-// place is the slot of a node, or where it is to be.
+// place returns the slot of a node, or its future slot.
 func (t *Table) place(v int64) int {
 	place := int(uint64(v) * 0x9E3779B97F4A7C15 >> t.shift)
 	for t.slots[place] > 0 && t.Vertices[t.slots[place]-1] != v {

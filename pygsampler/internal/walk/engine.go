@@ -28,8 +28,8 @@ type Request struct {
 	Lean bool
 }
 
-// unitWalks is how many walks a worker takes at a time, and has under way side by side: a step
-// of one waits for memory twice, so a core keeps as many reads going as its caches hold.
+// unitWalks is the number of walks that a worker runs at a time, interleaved: a step of one waits
+// for memory twice, so a core keeps as many reads in flight as its caches support.
 const unitWalks = 256
 
 // Sample samples the walks and returns their memory, with one reference. It returns
@@ -97,7 +97,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 	return m, nil
 }
 
-// engine is the work of one call. P is the type of offsets, I that of ids.
+// engine is the state of one call. P is the type of offsets, I the type of ids.
 type engine[P, I csc.Index] struct {
 	*Request
 	chance  Chances
@@ -149,7 +149,7 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 	e.mostVisited(words, m, crew, stop)
 }
 
-// edgesAt says where the edges are that were asked for.
+// edgesAt finds the edge arrays, if they were requested.
 func (e *engine[P, I]) edgesAt(words *[batch.WalkWords]int64, m memory.Memory) {
 	if at := words[batch.WalkEdgeIDs]; at != 0 && words[batch.WalkEdgeIDBits] == 32 {
 		e.edges32 = memory.At[int32](m, at, words[batch.WalkNumEdges])
@@ -158,7 +158,8 @@ func (e *engine[P, I]) edgesAt(words *[batch.WalkWords]int64, m memory.Memory) {
 	}
 }
 
-// mostVisited finds the nodes that the walks of each seed have visited most, where they were asked for.
+// mostVisited finds the nodes that the walks of each seed have visited most, if they were
+// requested.
 func (e *engine[P, I]) mostVisited(words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	if e.Top == 0 {
 		return
@@ -176,7 +177,7 @@ func (e *engine[P, I]) mostVisited(words *[batch.WalkWords]int64, m memory.Memor
 	})
 }
 
-// inUnits has walks done, so many at a time, by workers that each make one function for it.
+// inUnits runs walks in units of a size, on workers that each create one function for it.
 func (e *engine[P, I]) inUnits(crew csc.Crew, stop *atomic.Bool, size int64, worker func() func(first, n int64)) {
 	units := (e.walks + size - 1) / size
 	var next atomic.Int64
@@ -249,9 +250,9 @@ func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
 	}
 }
 
-// plainly makes the steps of walks that all go on, up to the first at which one does not, where
-// nothing but the row decides: in two loops, each of which asks the memory for what the other reads. It
-// takes half of the time that the general steps take.
+// plainly runs the steps of walks that all continue and depend on the row only, up to the first
+// step at which one does not: in two loops, each of which prefetches the reads of the other. It
+// takes half of the time of the general steps.
 func (u *unit[P, I]) plainly(n int64) (step int64) {
 	e := u.engine
 	if !e.plain() {
@@ -362,7 +363,7 @@ func (e *engine[P, I]) row(r int64) (start, degree int64) {
 	return start, int64(e.indptr[r+1]) - start
 }
 
-// begin says of each walk that stands at a node whether it goes on, and from which row.
+// begin decides for each walk at a node whether it continues, and from which row.
 func (u *unit[P, I]) begin() {
 	u.moving = u.moving[:0]
 	left := u.alive[:0]
@@ -418,7 +419,7 @@ func (u *unit[P, I]) jump(i int32, step int64) {
 	u.step[i] = step + 1
 }
 
-// choose finds the place of each edge to take. Walks of node2vec that have none yet stay behind.
+// choose finds the position of each edge to take. Walks of node2vec without one yet remain.
 func (u *unit[P, I]) choose() {
 	if u.Second() {
 		u.chooseSecond()
@@ -427,7 +428,7 @@ func (u *unit[P, I]) choose() {
 	u.propose(u.moving)
 }
 
-// propose chooses an edge for each of some walks, by its draw alone.
+// propose chooses an edge for each of some walks, by its draw only.
 func (u *unit[P, I]) propose(walks []int32) {
 	for _, i := range walks {
 		u.pos[i] = u.start[i] + int64(rng.Below(u.draws[i], uint64(u.degree[i])))
@@ -460,7 +461,7 @@ func (u *unit[P, I]) move() {
 	u.alive = append(u.alive, u.moving...)
 }
 
-// fetchAt asks for a table's elements at the places of some walks.
+// fetchAt prefetches a table's elements at the positions of some walks.
 func fetchAt[T prefetch.Element](table []T, places []int64, of []int32, scratch []int64) {
 	list := scratch[:0]
 	for _, i := range of {

@@ -57,7 +57,7 @@ func pairsOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*pairs, error) 
 	return p, nil
 }
 
-// rowsOfUnit is how many rows a worker takes at a time.
+// rowsOfUnit is the number of rows that a worker processes at a time.
 const rowsOfUnit = 1 << 12
 
 // gather sets the bits of all edges, and returns the longest run of one neighbor in a row.

@@ -13,7 +13,7 @@ type frontier[P, I csc.Index] struct {
 	chunks []int64 // edges that leave the nodes of each chunk
 }
 
-// of is what makes the walks of an engine.
+// of returns the function that runs the walks of an engine.
 func (f *frontier[P, I]) of(e *engine[P, I]) func(first, n int64) {
 	f.at, f.chunks = make([]I, e.Roots), make([]int64, (e.Roots+rootChunk-1)/rootChunk)
 	return func(first, n int64) {

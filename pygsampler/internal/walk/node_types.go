@@ -30,7 +30,7 @@ func ByType(m memory.Memory, nodes, edges []int64, roots int64) error {
 	return nil
 }
 
-// shift takes from the ids of each step where those of its type begin; -1 stays.
+// shift subtracts the first id of its type from the ids of each step; -1 stays.
 func shift(ids, firsts []int64, walks int64) {
 	for step, first := range firsts {
 		for i, v := range ids[int64(step)*walks:][:walks] {

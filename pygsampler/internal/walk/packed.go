@@ -22,14 +22,14 @@ type packed struct {
 // packedText is the cache key of packed edges.
 const packedText = "walk: packed edges"
 
-// packable says whether walks go by packed edges: where they are asked to and nothing but the row
-// decides a step, on graphs whose ids and degrees have room there.
+// packable reports whether walks use packed edges: if requested and if a step depends on the row
+// only, on graphs whose ids and degrees fit.
 func (r *Request) packable() bool {
 	g := r.Relation
 	return r.Pack && r.plain() && g.NumNodes <= 1<<32 && g.NumEdges() < 1<<32 && g.NumEdges() > 0
 }
 
-// plain says whether nothing but the row decides a step, and a walk ends at dead ends alone.
+// plain reports whether a step depends on the row only, and a walk ends at dead ends only.
 func (r *Request) plain() bool {
 	return r.Stop == 0 && r.Restart == 0 && r.Relation.Kinds <= 1 && len(r.Path) == 0 && r.Relation.Alias == nil &&
 		!r.Second() && r.Roots == 0
@@ -79,10 +79,10 @@ func edgesOf(p *packed) []uint64 {
 	return p.words
 }
 
-// packUnit is how many edges are packed between two looks at stop.
+// packUnit is the number of edges that are packed between two checks of stop.
 const packUnit = 1 << 16
 
-// packAhead is how many rows are asked for together.
+// packAhead is the number of rows that are prefetched together.
 const packAhead = 256
 
 func pack[P, I csc.Index](words []uint64, g *csc.Relation, crew csc.Crew, stop *atomic.Bool) {

@@ -158,7 +158,7 @@ func (p *party[I]) step(walks []int32, step int64) error {
 	return nil
 }
 
-// back puts a walk at its root, and says whether that was the step.
+// back moves a walk to its root, and reports whether that was the step.
 func (p *party[I]) back(w int32, step int64) bool {
 	p.at[w], p.last[w] = p.root[w], -1
 	if p.Jumps {
@@ -168,7 +168,7 @@ func (p *party[I]) back(w int32, step int64) bool {
 	return p.Jumps
 }
 
-// ask has walks take edges of the rows that they stand at, and says which of them there was none for.
+// ask requests edges of the rows of walks, and returns the walks without an edge.
 func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 	if len(walks) == 0 {
 		return nil, nil
@@ -199,7 +199,7 @@ func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 	})
 }
 
-// nodesAfter is how many nodes there are where a step may lead to.
+// nodesAfter returns the number of nodes that a step may lead to.
 func (p *party[I]) nodesAfter(step int64) int64 {
 	if p.parts.Along == nil {
 		return p.Relation.NumNodes
@@ -220,8 +220,8 @@ func (p *party[I]) move(w int32, step int64, v I, ids csc.Array, place int64) {
 	}
 }
 
-// put asks about rows where they lie, and has each part's answer read with which of the rows it is about. The answers
-// are there until more is asked.
+// put requests rows from their partitions, and passes the reply of each with the indices of its
+// rows to read. The replies are valid until the next request.
 func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.RowReply, which []int32) error) error {
 	n := len(q.vertices)
 	if n == 0 {
@@ -275,7 +275,7 @@ func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.RowReply, whic
 	return nil
 }
 
-// inOrder is what is said of rows in an order; nothing where nothing is.
+// inOrder permutes values of rows; it is empty if they are.
 func inOrder[T any](into, of []T, order []int32) []T {
 	into = into[:0]
 	if len(of) == 0 {
@@ -287,7 +287,7 @@ func inOrder[T any](into, of []T, order []int32) []T {
 	return into
 }
 
-// edgeBits is how wide the ids of edges are that the walks have; 0: they have none.
+// edgeBits returns the width of the edge ids of the walks; 0: they have none.
 func (e *engine[P, I]) edgeBits() int {
 	switch {
 	case e.edges32 != nil:
@@ -298,8 +298,8 @@ func (e *engine[P, I]) edgeBits() int {
 	return 0
 }
 
-// takenOf are the edges of an answer, which may have come over a network: it is as large as it says. Behind the edges
-// are their ids, of so many bits; 0: they are not looked at.
+// takenOf returns the edges of a reply, which may have come over a network: it validates the size.
+// The edges are followed by their ids, of edgeBits bits; 0: they are not read.
 func takenOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int) (vertices []I, ids csc.Array, err error) {
 	var word I
 	width := int64(unsafe.Sizeof(word))
@@ -416,7 +416,7 @@ func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int6
 	}
 }
 
-// idsAt are ids of edges at a place, of so many bits.
+// idsAt returns edge ids at an offset, with a width in bits.
 func idsAt(m memory.Memory, place, count int64, bits int) csc.Array {
 	if bits == 32 {
 		return csc.ArrayOf(memory.At[int32](m, place, count))
@@ -442,7 +442,7 @@ func (p *PartEdges) row(v, step int64) (start, degree int64) {
 	return start, p.Relation.Indptr.At(row+1) - start
 }
 
-// proposed is the place of an edge of a row by a draw alone.
+// proposed returns the position of an edge of a row by a draw only.
 func proposed(g *csc.Relation, start, degree int64, draw uint64) int64 {
 	if g.Alias != nil {
 		return start + g.Weights(start, degree).At(draw)
@@ -450,7 +450,7 @@ func proposed(g *csc.Relation, start, degree int64, draw uint64) int64 {
 	return start + int64(rng.Below(draw, uint64(degree)))
 }
 
-// id is that of the edge at a place, in the whole graph.
+// id returns the id, in the whole graph, of the edge at a position.
 func (p *PartEdges) id(place int64) int64 {
 	if p.Relation.EdgeIDs.Bits != 0 {
 		place = p.Relation.EdgeIDs.At(place)

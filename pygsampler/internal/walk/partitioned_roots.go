@@ -13,8 +13,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Walks of several roots ask for degrees, those of their roots and then of each node that they have arrived at: which
-// edge is taken follows from these here, and the edge of a number where its row lies.
+// Walks of several roots request degrees, those of their roots and then of each new node: the edge
+// to take follows from these here, and its partition finds the edge by its number.
 const (
 	hopDegrees = 0
 	hopEdges   = 1
@@ -74,8 +74,9 @@ func (p *party[I]) endSlots(w, step int64) {
 	}
 }
 
-// stepOf has walks make a step, and says where each arrives, and the place of its root that does: at, of and total are
-// where all roots are, and how many edges leave them, and those of a walk.
+// stepOf runs a step of walks, and returns the new node of each, and the position of the root that
+// moves: at, of and total hold the present nodes of all roots, the numbers of edges that leave
+// them, and their sum for each walk.
 func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) (arrived []I, places []int64, err error) {
 	q := rows[I]{draws: make([]int64, 0, len(walks))}
 	for _, w := range walks {
@@ -108,7 +109,7 @@ func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) 
 	return arrived, places, err
 }
 
-// degreesOf are those of nodes.
+// degreesOf returns the degrees of nodes.
 func (p *party[I]) degreesOf(vertices []I) ([]int64, error) {
 	degrees := make([]int64, len(vertices))
 	return degrees, p.put(hopDegrees, rows[I]{vertices: vertices}, func(answer cpu.RowReply, which []int32) error {

@@ -21,12 +21,12 @@ const (
 	hopJoined = iota // whether an edge leads from each node to the one that the walk came from
 	hopWhole         // all edges of the rows, with weights
 	hopTries         // what tries propose; in each hop from here on the next ones of whom another part decides
-	// perTell is how many of those a part lists at once. Up to all tries may be such.
+	// perTell is the number of those edges that a partition lists at once. All tries may be such.
 	perTell    = 8
 	secondHops = hopTries + tries/perTell
 )
 
-// proposals are edges that were proposed to walks, where rows are those of the walks.
+// proposals are edges that were proposed to walks, one row per walk.
 type proposals[I csc.Index] struct {
 	vertices []I
 	ids      []int64
@@ -135,7 +135,7 @@ func (p *party[I]) finish(walks []int32, step int64) error {
 	return nil
 }
 
-// proposed asks for edges of the rows that walks stand at.
+// proposed requests proposed edges of the rows of walks.
 func (p *party[I]) proposed(walks []int32, step, hop int64, weighted bool) (made proposals[I], err error) {
 	n := len(walks)
 	made.first, made.end, made.state = make([]int64, n), make([]int64, n), make([]int, n)
@@ -173,7 +173,8 @@ func (p *party[I]) proposed(walks []int32, step, hop int64, weighted bool) (made
 	})
 }
 
-// joined asks of proposed edges whether one leads from where they lead to where the walk came from.
+// joined requests, for proposed edges, whether an edge leads from their node to the previous node
+// of the walk.
 func (p *party[I]) joined(walks []int32, made *proposals[I], step int64, of func(j int, place int64) bool) ([]bool, error) {
 	var q rows[I]
 	var places []int64
@@ -254,7 +255,7 @@ func (s *seconds[I]) tried(start, degree, last int64, draw uint64) (state int) {
 		return settled
 	}
 	sums := s.Relation.Sums
-	// The larger of the two takes any edge, so that who leads to whom decides above the smaller one.
+	// The larger of the two accepts any edge, so that adjacency decides only above the smaller one.
 	surely := min(s.chance.Common, s.chance.Far)
 	back, backs, area := int64(0), int64(0), uint64(0)
 	if s.chance.Extra > 0 {
@@ -302,15 +303,15 @@ func (s *seconds[I]) tried(start, degree, last int64, draw uint64) (state int) {
 	return refused
 }
 
-// mine says whether a node's row is one of the part's, with edges: of others the part that has it says that nothing
-// is joined.
+// mine reports whether a node's row is one of the partition's, with edges: adjacency in other rows
+// is reported by their partitions.
 func (s *seconds[I]) mine(x int64) bool {
 	kinds := max(s.Relation.Kinds, 1)
 	row := (x - s.First) * kinds
 	return row >= 0 && row+kinds <= s.Relation.Rows() && s.Relation.Indptr.At(row) < s.Relation.Indptr.At(row+kinds)
 }
 
-// isJoined says whether an edge leads from a node of the part to another one.
+// isJoined reports whether an edge leads from a node of the partition to another node.
 func (s *seconds[I]) isJoined(x, to int64) bool {
 	back := s.Relation.Back
 	if to < 0 || to >= back.Rows() {

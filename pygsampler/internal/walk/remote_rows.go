@@ -11,7 +11,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// remoteReply is what a part tells of rows that is more than an edge of each: a number, and edges, or none.
+// remoteReply is a reply of a partition with more than one edge per row: a number, and edges, or
+// none.
 type remoteReply[I csc.Index] struct {
 	numbers  []int64 // a row's; where there are edges that of listed
 	vertices []I     // that the edges lead to
@@ -32,7 +33,7 @@ const (
 
 const toldMagic = batch.WalkMagic + 1
 
-// A row's number is where its edges end, and in its lowest bits what they are.
+// A row's number is the end of its edges, with their kind in its lowest bits.
 const (
 	noEdge  = iota // it has none
 	settled        // the last of them is taken where none before it is
@@ -42,7 +43,7 @@ const (
 
 const stateBits = 2
 
-// toldPlaces is where the arrays lie, and the size of all.
+// toldPlaces returns the offsets of the arrays, and the size of all.
 func toldPlaces(rows, edges, idBits, edgeBits int64, weighted bool) (places [4]int64, size int64) {
 	place := batch.Place(8 * toldWords)
 	places = [4]int64{place.Next(8 * rows), place.Next(edges * idBits / 8), place.Next(edges * edgeBits / 8)}
@@ -52,7 +53,7 @@ func toldPlaces(rows, edges, idBits, edgeBits int64, weighted bool) (places [4]i
 	return places, place.Aligned()
 }
 
-// tell is the memory of an answer: of the edges at those places of a part's graph.
+// tell returns the memory of a reply: the edges at these positions of a partition's graph.
 func tell[I csc.Index](p *PartEdges, numbers, places []int64, weights []uint64) (m memory.Memory, err error) {
 	rows, edges := int64(len(numbers)), int64(len(places))
 	bits, edgeBits, weighted := int64(p.Vertices.Bits), int64(p.EdgeBits), int64(0)
@@ -80,7 +81,8 @@ func tell[I csc.Index](p *PartEdges, numbers, places []int64, weights []uint64) 
 	return m, nil
 }
 
-// toldOf reads an answer, which may have come over a network: it is as large as it says. edgeBits is as for takenOf.
+// toldOf parses a reply, which may have come over a network: it validates the size. edgeBits is as
+// for takenOf.
 func toldOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int, weighted bool) (t remoteReply[I], err error) {
 	if a.Size < 8*toldWords || a.Address%8 != 0 {
 		return t, fmt.Errorf("%w: an answer of %d bytes at %#x, expected at least %d at a multiple of 8", request.ErrValue, a.Size, a.Address, 8*toldWords)

@@ -38,7 +38,7 @@ func (u *unit[P, I]) chooseSecond() {
 	u.try()
 }
 
-// unknown says that nobody has looked for the edges back.
+// unknown marks edges back that have not been looked up.
 const unknown = -1
 
 // mostArea is a bound of the area that the edges back have. Few coins fall below it, and most walks need
@@ -76,8 +76,7 @@ func (u *unit[P, I]) findBack(walks []int32) {
 	}
 }
 
-// perhaps is those of some walks for which an edge may lead from what is proposed to where they
-// came from.
+// perhaps returns the walks for which an edge may lead from the proposed node to the previous one.
 func (u *unit[P, I]) perhaps(walks []int32) []int32 {
 	if u.joined == nil {
 		return walks
@@ -131,12 +130,13 @@ func (u *unit[P, I]) search(ids []I, walks []int32) {
 	}
 }
 
-// weight is that of n edges from a place on, in the row of a walk; uniformly their number.
+// weight returns the weight of n edges from a position on, in the row of a walk; for uniform walks
+// their number.
 func (u *unit[P, I]) weight(i int32, at, n int64) uint64 {
 	return weightOf(u.Relation.Sums, u.start[i], at, n)
 }
 
-// weightOf is that of n edges from a place on, in the row that begins at start.
+// weightOf returns the weight of n edges from a position on, in the row that begins at start.
 func weightOf(sums []uint64, start, at, n int64) uint64 {
 	if sums == nil || n == 0 {
 		return uint64(n)
@@ -233,8 +233,8 @@ func (u *unit[P, I]) try() {
 	u.open = left
 }
 
-// adjacent says in lo of each walk whether an edge leads from what is proposed to where it came
-// from: its place in the row of the transposed graph, or -1.
+// adjacent writes to lo, for each walk, the edge from the proposed node to the previous one: its
+// position in the row of the transposed graph, or -1.
 func (u *unit[P, I]) adjacent(walks []int32) {
 	for _, i := range walks {
 		u.lo[i] = -1

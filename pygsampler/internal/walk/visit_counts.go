@@ -12,8 +12,8 @@ type tally[P, I csc.Index] struct {
 	keys, ranks []uint64
 }
 
-// seed writes those of a seed: the most visited first, and among equals the one that came first, the
-// visits of a walk in their order behind those of the walk before it.
+// seed writes the most visited nodes of a seed: by descending count, and among equal counts by
+// first visit, with the visits of a walk in order after those of the previous walk.
 func (t *tally[P, I]) seed(e *engine[P, I], seed int64) {
 	per, every := max(e.PerSeed, 1), max(e.Every, 1)
 	visits := e.Length / every

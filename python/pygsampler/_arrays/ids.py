@@ -446,6 +446,4 @@ def check_node_ids(ids: torch.Tensor, where: str, num_nodes: int) -> None:
     low, high = ids.aminmax()
     if int(low) < 0 or int(high) >= num_nodes:
         at = int(((ids < 0) | (ids >= num_nodes)).nonzero()[0])
-        raise IndexError(
-            f"{where}[{at}]: expected a node in [0, {num_nodes}), got {int(ids[at])}"
-        )
+        raise IndexError(f"{where}[{at}]: expected a node in [0, {num_nodes}), got {int(ids[at])}")

@@ -74,7 +74,7 @@ EXTRA_WORDS = 4
 # WALK_MAGIC is the first word of walks: "PGSW", and the version.
 WALK_MAGIC = 9936786263
 
-# Words of walks, behind those that every header begins with.
+# Words of walks, after the common words of headers.
 WALK_EDGE_ID_BITS = 8
 WALK_STEPS = 9  # of a walk at most
 WALK_NUM_WALKS = 10
@@ -93,7 +93,7 @@ WALK_WORDS = 24
 # CONTEXT_MAGIC is the first word of contexts: "PGSC", and the version.
 CONTEXT_MAGIC = 9936786243
 
-# Words of contexts, behind those that every header begins with.
+# Words of contexts, after the common words of headers.
 CONTEXT_NUM_SEEDS = 8
 CONTEXT_PLACES = 9  # of rows of a context at most
 CONTEXT_NUM_PLACES = 10  # of all contexts
@@ -109,7 +109,7 @@ CONTEXT_WORDS = 24
 # STEP_MAGIC is the first word of samples by steps: "PGSH", and the version.
 STEP_MAGIC = 9936786248
 
-# Words of samples by steps, behind those that every header begins with.
+# Words of samples by steps, after the common words of headers.
 STEP_EDGE_ID_BITS = 8
 STEP_STEPS = 9  # of a sample
 STEP_NUM_SAMPLES = 10
@@ -124,7 +124,7 @@ STEP_WORDS = 32  # for 16 steps
 WIDTH_IDS = 1
 WIDTH_EDGE_IDS = 2
 
-# The words of a block that are offsets stand together.
+# The words of a block that are offsets are adjacent.
 FIRST_OFFSET = 3
 OFFSETS = 3
 

@@ -89,9 +89,7 @@ def _in_graph(seeds: Sequence[int] | None, count: int, ids: Any) -> Sequence[int
     if ids is None:
         if seeds and not 0 <= min(seeds) <= max(seeds) < count:
             place = next(i for i, seed in enumerate(seeds) if not 0 <= seed < count)
-            raise IndexError(
-                f"seeds[{place}]: expected a node in [0, {count}), got {seeds[place]}"
-            )
+            raise IndexError(f"seeds[{place}]: expected a node in [0, {count}), got {seeds[place]}")
         return seeds
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -99,9 +97,7 @@ def _in_graph(seeds: Sequence[int] | None, count: int, ids: Any) -> Sequence[int
     found = pc.index_in(pa.array(seeds, pa.int64()), value_set=pa.array(ids))
     if found.null_count:
         place = found.is_null().index(True).as_py()
-        raise IndexError(
-            f"seeds[{place}]: expected the original id of a node, got {seeds[place]}"
-        )
+        raise IndexError(f"seeds[{place}]: expected the original id of a node, got {seeds[place]}")
     return _words(found)
 
 

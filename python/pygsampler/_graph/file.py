@@ -151,7 +151,9 @@ def save(
         )
     if by_out_edges is not None:
         if file_sections.OUT_EDGES in beside:
-            expected = f"a graph file without the array {file_sections.OUT_EDGES!r}, got one with it"
+            expected = (
+                f"a graph file without the array {file_sections.OUT_EDGES!r}, got one with it"
+            )
             raise ValueError(f"out_edges: expected {expected}")
         whole = host._open()
         beside[file_sections.OUT_EDGES] = file_sections.out_edges_section(

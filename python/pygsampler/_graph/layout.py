@@ -15,8 +15,8 @@ COO_INDICES = 5
 COO_EDGE_IDS = 6
 COO_WORDS = 7
 
-# Words at the beginning of a transposed graph. Offsets are in bytes; that of edge ids is 0 where
-# they were not asked for.
+# Words at the beginning of a transposed graph. Offsets are in bytes; the offset of edge ids is 0 if
+# they were left out.
 TRANSPOSED_NUM_ROWS = 0  # of nodes, times types
 TRANSPOSED_NUM_EDGES = 1
 TRANSPOSED_ID_BITS = 2
@@ -40,9 +40,8 @@ JOINED_NODE_TYPES = 8
 JOINED_NODE_OWN = 9
 JOINED_WORDS = 10
 
-# Words at the beginning of what rows draw by. Offsets are in bytes, 0 where there is no such array:
-# one that has no weights, or one of a graph that keeps all its edges, whose CSC then is that of the
-# graph.
+# Words at the beginning of the tables that rows draw by. Offsets are in bytes, 0 if there is no
+# such array: for a mask, or for a graph without removed edges, whose CSC then is that of the graph.
 TABLES_NUM_ROWS = 0
 TABLES_NUM_EDGES = 1
 TABLES_ID_BITS = 2

@@ -584,7 +584,9 @@ class Relation(RelationState):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._whole is not None:
-            raise TypeError("graph: expected the original graph to pickle, got data derived from it")
+            raise TypeError(
+                "graph: expected the original graph to pickle, got data derived from it"
+            )
         parts = self._open()
         made: tuple[Any, ...] = Relation._checked, (*parts[:3], self._num_nodes)
         if self._file is not None:

@@ -136,9 +136,7 @@ def check_bound(
     if not bound.is_floating_point():
         return bound.double() if float_ else bound.long()
     if not float_:
-        raise TypeError(
-            f"seed_time: expected integers, as the times of nodes, got {bound.dtype}"
-        )
+        raise TypeError(f"seed_time: expected integers, as the times of nodes, got {bound.dtype}")
     if bool(bound.isnan().any()):
         raise ValueError("seed_time: expected numbers, got NaN")
     return bound.double()

@@ -70,7 +70,9 @@ class Visits(HasFeatures):
         def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self) -> None:
-        raise TypeError("Visits: created by PinSAGE.sample, RestartNeighbors.sample and Walks.visits only")
+        raise TypeError(
+            "Visits: created by PinSAGE.sample, RestartNeighbors.sample and Walks.visits only"
+        )
 
     @classmethod
     def _new(

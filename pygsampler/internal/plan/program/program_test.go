@@ -86,7 +86,7 @@ func TestExplainsLayouts(t *testing.T) {
   %5 = random site=0  each edge 13 us              all vertices 10 us       -> all vertices
   out-edges are found once a graph, when batches have lost the 10K us that it takes, and kept: about 8.0M bytes
 `
-	if got := text(nil); !strings.HasSuffix(got, costs) || !strings.Contains(got, "after layout: how data is laid out follows from what that costs\n") {
+	if got := text(nil); !strings.HasSuffix(got, costs) || !strings.Contains(got, "after layout: the layout of data follows from its cost\n") {
 		t.Errorf("got\n%s", got)
 	}
 	if got := text(map[string]any{"layouts": []string{"out_edges"}}); !strings.Contains(got, "-> out-edges of rows, as was asked for\n") {
@@ -151,7 +151,7 @@ func TestCheck(t *testing.T) {
 		{plan.Arrays{EdgeData: some("t", "w"), VertexData: some("x")}, "<nil>"},
 		{plan.Arrays{EdgeData: some("t", "x"), VertexData: some("x")}, `value error: weight: expected a graph with the edge array "w", got one without`},
 		{plan.Arrays{EdgeData: some("w"), VertexData: some("x")}, `value error: edata: expected a graph with the edge array "t", got one without`},
-		{plan.Arrays{EdgeData: some("t", "w")}, `value error: ndata: expected a graph with the vertex array "x", got one without`},
+		{plan.Arrays{EdgeData: some("t", "w")}, `value error: ndata: expected a graph with the node array "x", got one without`},
 		{plan.Arrays{EdgeData: some("t", "w"), VertexData: some("x"), Kinds: 2}, "value error: graph: expected one whose rows are not split by types, got 2 types"},
 	} {
 		if err := p.Check(k.graph); fmt.Sprint(err) != k.want {
@@ -199,7 +199,7 @@ func TestExplain(t *testing.T) {
   return blocks %8
   # about 2.9K elements and 17K bytes a batch
 
-after preprocess: what depends on the graph alone is made once for a graph
+after preprocess: values that depend on the graph only are computed once for a graph
   %0 = seeds
   %1 = slice %0
   %2 = const value=2
@@ -212,7 +212,7 @@ after preprocess: what depends on the graph alone is made once for a graph
   return blocks %8
   # about 2.9K elements and 17K bytes a batch, and 8.0K bytes kept with the graph
 
-after edge_map: values of edges that one node takes are made there
+after edge_map: edge values with one reader are computed in it
   %0 = seeds
   %1 = slice %0
   %2 = const value=2
@@ -225,7 +225,7 @@ after edge_map: values of edges that one node takes are made there
   return blocks %8
   # about 2.9K elements and 9.4K bytes a batch, and 8.0K bytes kept with the graph
 
-after layout: how data is laid out follows from what that costs
+after layout: the layout of data follows from its cost
   %0 = seeds
   %1 = slice %0                                     # layout by costs
   %2 = const value=2
@@ -240,7 +240,7 @@ after layout: how data is laid out follows from what that costs
 
 runs as the executor of programs on the CPU
 times by the costs of another machine: 'pygsampler calibrate' measures those of this one
-a batch of 100 seeds on a graph of 1000 vertices and 10000 edges, if all had the mean degree:
+a batch of 100 seeds on a graph of 1000 nodes and 10000 edges, if all had the mean degree:
   node                                              kind    elements  bytes  us
   %0 = seeds                                        list    100       800    0
   %1 = slice %0                                     matrix  1.0K      1.6K   0.1  layout by costs
@@ -253,7 +253,7 @@ a batch of 100 seeds on a graph of 1000 vertices and 10000 edges, if all had the
   %8 = mul %5, %7 axis=1                            matrix  79        633    0.2
   in all 9.4K bytes a batch, and 8.0K kept with the graph; about 39 us of one core of the CPU, 0.8 of them to write the batch
 layouts, of which batches choose by the sizes that they turn out to have:
-  %1 = slice %0  rows of its edges 6.0 us  all vertices as rows 8.5 us  -> rows of its edges
+  %1 = slice %0  rows of its edges 6.0 us  all nodes as rows 8.5 us  -> rows of its edges
 `
 	if got != want {
 		t.Errorf("got\n%s", got)

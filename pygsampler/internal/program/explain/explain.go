@@ -35,7 +35,7 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 	return b.String()
 }
 
-// writeMarked writes the program's lines, marks behind them.
+// writeMarked writes the program's lines, with their marks at the end.
 func writeMarked(b *strings.Builder, p *program.Program) {
 	lines := strings.Split(p.String(), "\n")
 	width := 0
@@ -75,7 +75,7 @@ func memory(p *program.Program, found []size) (batch, graph float64) {
 	return batch, graph
 }
 
-// mark is what passes have decided of a node.
+// mark returns the decisions of the optimization passes about a node.
 func mark(n *program.Node) string {
 	switch {
 	case n.Inline:
@@ -116,7 +116,7 @@ func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64, co
 	fmt.Fprintf(b, "; about %s us of one core of the CPU, %s of them to write the batch\n", microseconds(sum), microseconds(writing))
 }
 
-// microseconds is short with a digit more where there are few.
+// microseconds returns a short number, with another digit if it is small.
 func microseconds(x float64) string {
 	if x > 0 && x < 9.95 {
 		return fmt.Sprintf("%.1f", x)

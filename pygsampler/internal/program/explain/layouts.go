@@ -19,7 +19,7 @@ type choice struct {
 	taken int
 }
 
-// choices are those of a program, by the sizes of the model.
+// choices returns the layout choices of a program, by the sizes of the model.
 func choices(p *program.Program, found []size, g Graph, c costs.Costs) (all []choice) {
 	works := layout.Works(p, c)
 	for i, ways := range layout.Of(p) {
@@ -52,7 +52,7 @@ func choices(p *program.Program, found []size, g Graph, c costs.Costs) (all []ch
 	return all
 }
 
-// onDevice are those of a GPU.
+// onDevice returns the layout choices of a GPU.
 func onDevice(p *program.Program, found []size, g Graph, d costs.Device) (all []choice) {
 	degree := float64(g.Edges) / max(float64(g.Nodes), 1)
 	for i, ways := range layout.OnDevice(p) {
@@ -107,7 +107,7 @@ func writeChoices(b *strings.Builder, p *program.Program, all []choice, turn, by
 	}
 }
 
-// outBytes are those of an out-edge: on the CPU if ids have 32 bits.
+// outBytes is the number of bytes of an out-edge: on the CPU for ids of 32 bits.
 const outBytes = 8
 
 // given returns the reason for a layout that was not chosen by cost.

@@ -26,8 +26,8 @@ const (
 	chosenBytes = 16
 )
 
-// sizes are those of all nodes for a batch of so many seeds, if every node has the mean
-// degree, nodes are as good as drawn at random, and masks leave half.
+// sizes estimates the sizes of all nodes for a batch of seeds seeds, if every graph node has the
+// mean degree, graph nodes are drawn at random, and masks select half.
 func sizes(p *program.Program, g Graph, seeds int64) []size {
 	nodes, edges := float64(g.Nodes), float64(g.Edges)
 	degree := edges / max(nodes, 1)
@@ -140,7 +140,7 @@ func derived(p *program.Program, n *program.Node, in []size, nodes float64) size
 	return largest
 }
 
-// distinct is how many of so many things are seen in that many looks.
+// distinct estimates the number of distinct results of random draws from a number of things.
 func distinct(looks, things float64) float64 {
 	if things <= 0 {
 		return 0
@@ -148,7 +148,7 @@ func distinct(looks, things float64) float64 {
 	return things * -math.Expm1(-looks/things)
 }
 
-// bytes is what a node stores for a batch.
+// bytes returns the number of bytes that a node stores for a batch.
 func bytes(n *program.Node, s size) float64 {
 	switch {
 	case n.Inline:

@@ -173,7 +173,7 @@ func Outside(values []float64) bool {
 // Op is a map of one or two numbers.
 type Op int
 
-// Min is y where that is less than x, else x; Max likewise. Relu and Sqrt are of x alone.
+// Min is y if it is less than x, else x; Max is the larger one. Relu and Sqrt have one argument, x.
 const (
 	Add  Op = C.PGS_ADD
 	Sub  Op = C.PGS_SUB

@@ -98,8 +98,8 @@ func unseen(p *program.Program, ways []Ways) {
 	}
 }
 
-// asRows says that a draw of rows is the same of all nodes: each draws by itself, by a reduction of its edges, which
-// is 0 where there are none.
+// asRows reports whether a draw of rows is the same as a draw of all graph nodes: each draws
+// separately, by a reduction of its edges, which is 0 if there are none.
 func asRows(p *program.Program, draw *program.Node) bool {
 	if draw.Replace && draw.K >= 0 {
 		return false
@@ -111,8 +111,8 @@ func asRows(p *program.Program, draw *program.Node) bool {
 	return reduces(by) && by.Type.Along == program.Along{Space: program.Rows, Node: p.Nodes[draw.In[0]].Type.Edges}
 }
 
-// unordered says that a node takes elements of a vector along rows one by one: for edges, for another vector of them, or
-// to draw by.
+// unordered reports whether a node reads elements of a vector along rows one by one: for edges, for
+// another such vector, or to draw by.
 func unordered(p *program.Program, n *program.Node, vector int) bool {
 	if n.Op == program.Collective {
 		return p.Nodes[n.In[0]].Type.Edges != p.Nodes[vector].Type.Along.Node || asRows(p, n)

@@ -14,5 +14,5 @@ func edgeMap(p *program.Program) (*program.Program, error) {
 	}), nil
 }
 
-// reduces says that a node reduces the values of its input.
+// reduces reports whether a node reduces the values of its input.
 func reduces(n *program.Node) bool { return n.Op >= program.Sum && n.Op <= program.Smallest }

@@ -5,9 +5,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
 )
 
-// edgeMapReduce makes values of edges anew for each that takes them, where one of these is
-// a reduction and they cost no more than writing and reading them, or where they are values
-// of all edges of the graph, which are reduced once. Legal as edge_map is.
+// edgeMapReduce computes values of edges again in each reader, if one of these is a reduction and
+// they cost no more than writing and reading them, or if they are values of all edges of the graph,
+// which are reduced once. This is legal for the same reason as edgeMap.
 func edgeMapReduce(p *program.Program) (*program.Program, error) {
 	takers, fixed := takersOf(p), p.Fixed()
 	known, _ := costs.Known()
@@ -37,7 +37,8 @@ func edgeMapReduce(p *program.Program) (*program.Program, error) {
 	}), nil
 }
 
-// operations is how many an operator is worth of those that take a cycle or so; more than cheapest: it is dear.
+// operations returns the cost of an operator in operations of about a cycle; more than cheapest
+// means expensive.
 func operations(n *program.Node, cheapest int) int {
 	switch n.Op {
 	case program.Exp, program.Log:

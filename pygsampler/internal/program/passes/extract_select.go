@@ -2,9 +2,9 @@ package passes
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
-// extractSelect leaves the edges of a slice where they are in the graph if nothing takes
-// them but one uniform draw of each column, which asks for places alone. Legal, since that
-// draw is of places in a row, whose length is the degree.
+// extractSelect does not store the edges of a slice if its only reader is a uniform draw of each
+// column, which needs positions only. This is legal, since that draw is among positions in a row,
+// whose length is the degree.
 func extractSelect(p *program.Program) (*program.Program, error) {
 	takers := takersOf(p)
 	return p.Marked(func(i int, n *program.Node) {

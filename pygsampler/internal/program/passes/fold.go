@@ -6,9 +6,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// fold does arithmetic of constants now. Legal, since an operation on constants is that of
-// the engines, one rounding each, in the same order; exp, log and pow, whose definitions have
-// many steps, stay with the engines, which do them once a batch.
+// fold evaluates arithmetic of constants. This is legal, since an operation on constants is the
+// same as in the engines, with one rounding each, in the same order; the engines evaluate exp, log
+// and pow, whose definitions have many steps, once per batch.
 func fold(p *program.Program) (*program.Program, error) {
 	return rewritten(p, func(n *program.Node, nodes []program.Node) int {
 		if len(n.In) == 0 {

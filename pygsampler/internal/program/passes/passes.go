@@ -102,7 +102,7 @@ func Run(p *program.Program, off []string) (*program.Program, []Step, error) {
 	return p, steps, nil
 }
 
-// same says that two programs have the same nodes and marks.
+// same reports whether two programs have the same nodes and marks.
 func same(p, q *program.Program) bool {
 	return p.String() == q.String() && slices.EqualFunc(p.Nodes, q.Nodes, func(a, b program.Node) bool {
 		return a.Inline == b.Inline && a.Once == b.Once && a.Layout == b.Layout
@@ -140,12 +140,12 @@ func everywhere(t program.Type) bool {
 	return t.Kind == program.Scalar || (t.Kind == program.Vector || t.Kind == program.Dense) && t.Along.Space == program.All
 }
 
-// edgeValues says that a node makes values of edges, each of its own inputs' alone.
+// edgeValues reports whether a node computes values of edges, each from its own inputs only.
 func edgeValues(n *program.Node) bool {
 	return n.Type.Kind == program.Matrix && n.Maps() && !n.Draws()
 }
 
-// taker is who takes a node.
+// taker lists the readers of a node.
 type taker struct {
 	nodes    []int // once for each time
 	returned bool
@@ -164,8 +164,8 @@ func takersOf(p *program.Program) []taker {
 	return takers
 }
 
-// rewritten rebuilds a program node by node: change sees each with its inputs as they are
-// numbered now, and says which node it is, of those that there are, or -1 for a new one.
+// rewritten rebuilds a program node by node: change gets each node with its inputs in the new
+// numbering, and returns the index of an equal existing node, or -1 for a new one.
 func rewritten(p *program.Program, change func(n *program.Node, nodes []program.Node) int) (*program.Program, error) {
 	at := make([]int, len(p.Nodes))
 	var nodes []program.Node

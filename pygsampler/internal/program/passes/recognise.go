@@ -42,7 +42,8 @@ func Neighbors(p *program.Program) (hops request.Hops, is bool) {
 	return hops, true
 }
 
-// grown says that a list is the one before, its nodes distinct, and the rows of a block.
+// grown reports whether a list consists of the previous list, with distinct nodes, and the rows of
+// a block.
 func grown(p *program.Program, list, before, block int) bool {
 	n := &p.Nodes[list]
 	if n.Op != program.Union {
@@ -104,7 +105,7 @@ type poissonOf struct {
 	values     program.PoissonValues
 }
 
-// poissonHop is what a block of Poisson is, or false.
+// poissonHop returns the hop of Poisson sampling that a block is equal to, or false.
 func poissonHop(p *program.Program, block int) (h poissonOf, is bool) {
 	filter := p.Nodes[block].Type.Edges
 	f := &p.Nodes[filter]
@@ -135,7 +136,7 @@ func poissonHop(p *program.Program, block int) (h poissonOf, is bool) {
 		}
 		return h, is
 	}
-	// The values of the slice are ones, and those over the chances are what is filtered.
+	// The values of the slice are ones, and the filter applies to those over the chances.
 	chance = test.In[1]
 	h.k, h.rounds, is = chancesOf(p, chance, slice)
 	if is {
@@ -146,7 +147,7 @@ func poissonHop(p *program.Program, block int) (h poissonOf, is bool) {
 	return h, is
 }
 
-// isOver is whether a node is something over another.
+// isOver reports whether a node is the quotient of two nodes.
 func isOver(p *program.Program, node int, is func(int) bool, by int) bool {
 	n := &p.Nodes[node]
 	return n.Op == program.Div && is(n.In[0]) && n.In[1] == by
@@ -186,7 +187,7 @@ func chanceOf(p *program.Program, node, slice int) (k int64, is bool) {
 	return int64(value), value >= 0 && value <= request.MaxFanout && value == float64(int64(value))
 }
 
-// laborLarge is what factors of LABOR are at most.
+// laborLarge is the maximal factor of LABOR.
 const laborLarge = 0x1p1000
 
 // chancesOf is K and the rounds of LABOR-i whose chances the edges of a slice of ones have: min(q c, 1), c = labor(ones, q), and q

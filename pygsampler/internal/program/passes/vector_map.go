@@ -2,9 +2,10 @@ package passes
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
-// vectorMap makes elements of vectors where they are taken, if one map takes them: another vector along the same list, or
-// values of edges that were drawn, of which there are fewer than elements as a rule. Legal, since each element is a
-// function of elements of the same node; what is returned is stored anyway.
+// vectorMap computes elements of vectors in their reader, if it is a single map: another vector
+// along the same list, or values of drawn edges, which are usually fewer than elements. This is
+// legal, since each element is a function of elements of the same node; returned values are stored
+// anyway.
 func vectorMap(p *program.Program) (*program.Program, error) {
 	takers := takersOf(p)
 	return p.Marked(func(i int, n *program.Node) {
@@ -12,13 +13,13 @@ func vectorMap(p *program.Program) (*program.Program, error) {
 	}), nil
 }
 
-// elements says that a node makes elements of a vector along a list, each of its own inputs' alone, at the same place of
-// the list, or of all nodes.
+// elements reports whether a node computes elements of a vector along a list, each from its own
+// inputs only, at the same position of the list, or of all graph nodes.
 func elements(p *program.Program, n *program.Node) bool {
 	return n.Type.Kind == program.Vector && n.Type.Along.Space != program.All && (n.Maps() && !n.Draws() || n.Op == program.Gather && !p.Inherits(n))
 }
 
-// taken says that one map takes the elements of a vector, each once or seldom.
+// taken reports whether one map reads the elements of a vector, each once or rarely.
 func taken(p *program.Program, n *program.Node, by taker) bool {
 	if by.returned || len(by.nodes) != 1 {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// arena is the working memory of one batch: arrays without pointers, one behind another, that
-// all go at once. Their contents are undefined.
+// arena is the working memory of one batch: arrays without pointers, one after another, that are
+// freed together. Their contents are undefined.
 type arena struct {
 	pages []*memory.Pages // in the order in which batches take them
 	at    int             // which of them arrays are taken of,
@@ -103,7 +103,7 @@ type scratch struct {
 	workers []*worker
 }
 
-// membersOf is a bit for each of so many nodes, all 0; whoever sets some clears them.
+// membersOf returns a bit for each node, all 0; whoever sets some clears them.
 func (s *scratch) membersOf(vertices int64) []uint64 {
 	if words := (vertices + 63) / 64; int64(len(s.members)) < words {
 		s.members = make([]uint64, words)

@@ -43,8 +43,8 @@ func (c *call[I]) columnValues(i int, e *edges[I]) []float64 {
 	return to
 }
 
-// levelFactor is that of one column. It rises from 0 on, since what is capped leaves more for the others, and ends after at
-// most as many steps as there are edges.
+// levelFactor returns the factor of one column. It increases from 0, since each capped edge leaves
+// more for the others, and ends after at most as many steps as there are edges.
 func levelFactor(v []float64, sum float64) (c float64) {
 	candidates, least := 0, math.Inf(1)
 	for _, x := range v {

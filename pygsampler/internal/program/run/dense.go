@@ -11,10 +11,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// unitRows is how many dense rows a worker takes at a time.
+// unitRows is the number of dense rows that a worker processes at a time.
 const unitRows = 64
 
-// denseRows is rows of so many numbers each: in data, or in the graph's array where that is of another type.
+// denseRows is a set of rows of numbers: in data, or in the graph's array if that has another type.
 type denseRows struct {
 	width, count int64
 	data         []float32
@@ -183,7 +183,8 @@ func (c *call[I]) multiplyColumns(n *program.Node) *denseRows {
 	return to
 }
 
-// numbersAtOnce is how many numbers of all rows a worker adds up: a line of the cache for each sum.
+// numbersAtOnce is the number of columns that a worker sums up at a time: a cache line for each
+// sum.
 const numbersAtOnce = 4
 
 // multiplyRows is for each row of a matrix the sum of its edges' values times rows, in which the order of the edges does
@@ -252,7 +253,8 @@ func (c *call[I]) multiplyRows(n *program.Node) *denseRows {
 	return to
 }
 
-// refuseProduct says which product is not finite: the first one of the first edge that has some.
+// refuseProduct names the first product that is not finite: the first one of the first edge that
+// has some.
 func (c *call[I]) refuseProduct(values []float64, from []float32, at []int64, h int64) {
 	for i, value := range values {
 		for _, x := range from[at[i]*h:][:h] {

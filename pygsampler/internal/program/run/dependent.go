@@ -38,9 +38,10 @@ func (a *unit) meet(b unit, draw uint64, chosen []bool) {
 	a.chance = sum - whole
 }
 
-// dependent is the edges of each column that dependent rounding chooses: each by its chance, and so many as the chances sum
-// up to. Gandhi et al., "Dependent rounding and its applications to approximation algorithms", J. ACM 53 (2006): two edges
-// meet, and one is settled. Here those 32 places apart meet first, so that a warp has its edges one behind another.
+// dependent selects the edges of each column by dependent rounding: each with its chance, and as
+// many as the chances sum up to. Gandhi et al., "Dependent rounding and its applications to
+// approximation algorithms", J. ACM 53 (2006): two edges are compared, and one is decided. Here
+// edges 32 positions apart are compared first, so that each lane of a warp has its own chain.
 func (c *call[I]) dependent(n *program.Node) *edges[I] {
 	e, stream := c.edgesOf(n.In[0]), c.stream(n.Site, rng.Neighbors)
 	return c.byColumn(n, func(degree int64) int64 { return degree }, func(w *worker, col int64, values []float64, to []int64) int64 {
@@ -63,7 +64,7 @@ func (c *call[I]) dependent(n *program.Node) *edges[I] {
 	})
 }
 
-// rounded says which elements are chosen by their chances p.
+// rounded selects elements by their chances p.
 func (s *selection) rounded(p []float64, state uint64, chosen []bool) {
 	clear(chosen)
 	var open [32]unit

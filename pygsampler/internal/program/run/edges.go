@@ -131,7 +131,7 @@ func (c *call[I]) slice(columns *list[I]) *edges[I] {
 	return e
 }
 
-// bring has the columns of a slice here whose rows lie elsewhere, and finds where they begin.
+// bring requests the remote columns of a slice, and finds their offsets.
 func (c *call[I]) bring(e *edges[I]) {
 	if err := c.near.Bring(e.columns.ids, c.Parts.Ask); err != nil {
 		panic(failure{err})
@@ -150,7 +150,7 @@ func (c *call[I]) bring(e *edges[I]) {
 	e.indptr[len(e.indptr)-1] = at
 }
 
-// readColumns finds where the columns of a slice begin.
+// readColumns finds the offsets of the columns of a slice.
 func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 	rows, at := int64(len(indptr))-1, int64(0)
 	for i, v := range e.columns.ids {
@@ -170,7 +170,7 @@ func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 	e.indptr[len(e.indptr)-1] = at
 }
 
-// numbering begins a numbering of at most so many nodes, and is a list with room for them.
+// numbering starts a numbering of at most most nodes, and returns a list with room for them.
 func (c *call[I]) numbering(most int64) []I {
 	most = min(most, c.Relation.NumNodes)
 	if err := c.numbers.Begin(c.Relation.NumNodes, most); err != nil {
@@ -194,7 +194,7 @@ func (c *call[I]) claim(ids, nodes []I, n int64) int64 {
 	return n
 }
 
-// claimed is how many edges are numbered at a time: their nodes stay in the cache.
+// claimed is the number of edges that are numbered at a time: their nodes stay in the cache.
 const claimed = 1 << 12
 
 // rowsOf finds the rows of a matrix, by first occurrence, and which one each edge has.
@@ -244,8 +244,9 @@ func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 // work next to it, to call a worker.
 const numberedBeside = 1 << 16
 
-// rowsBeside is rowsOf, and ranges of the edges for work that takes no memory and has no use for the rows: numbering
-// is one worker's, who need not be waited for.
+// rowsBeside runs rowsOf and, at the same time, ranges of the edges for work that takes no memory
+// and does not use the rows: numbering is the work of one worker, which the others need not wait
+// for.
 func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *edges[I] {
 	count := e.count()
 	if e.rows == nil && c.wide(e) {
@@ -277,8 +278,8 @@ func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *e
 	return e
 }
 
-// renumbered gives new numbers, by first occurrence, to those that fill writes of other rows.
-// It says which of the others each row is.
+// renumbered renumbers rows by first occurrence in the order that fill writes them. It returns the
+// old number of each row.
 func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) (of *list[I], was []I) {
 	numbers := take[I](&c.arena, int64(len(rows)))
 	for i := range numbers {
@@ -322,18 +323,18 @@ func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 	}
 }
 
-// fetchNext asks the memory for what an array along the CSC has of the tile of whole columns that follows. Columns of a
-// slice lie anywhere in the graph, and each begins with a wait of some 100 ns else: edges between 10,000 nodes of
-// 50 edges took 2.4 ms of one core, and take 0.8.
+// fetchNext prefetches the elements of an array along the CSC for the next tile of whole columns.
+// Columns of a slice are anywhere in the graph, and each would begin with a wait of some 100 ns:
+// edges between 10,000 nodes of 50 edges took 2.4 ms of one core, and take 0.8.
 func fetchNext[T any, I csc.Index](array []T, e *edges[I], column, lo int64) {
 	if hi := min(lo+tileEdges, e.count()); e.shift != nil && lo < hi {
 		e.runs(column, lo, hi, func(_, n, place int64) { prefetch.All(array[place : place+n]) })
 	}
 }
 
-// runs tells, of a range of the edges of whole columns, the parts that are one behind another in the CSC: where each
-// begins among the edges, how long it is, and where it begins there. It takes the column of the first edge and gives
-// that of the last.
+// runs passes the parts of a range of the edges of whole columns that are contiguous in the CSC to
+// run: the position of each among the edges, its length, and its position in the CSC. It takes the
+// column of the first edge and returns that of the last.
 func (e *edges[I]) runs(column, lo, hi int64, run func(at, n, place int64)) int64 {
 	if e.shift == nil {
 		run(lo, hi-lo, lo)
@@ -350,8 +351,9 @@ func (e *edges[I]) runs(column, lo, hi int64, run func(at, n, place int64)) int6
 	}
 }
 
-// cross is those of whole columns that come from a list's nodes. Most edges of the columns lead elsewhere: a bit of their
-// row says so, which the cache has, and the map is asked for the others alone.
+// cross selects the edges of whole columns that come from a list's nodes. Most edges of the columns
+// come from other nodes: a bit of their row, which the cache holds, decides that, and only the
+// others are looked up in the map.
 func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 	nodes, own := c.numbering(int64(len(rows.ids))), take[I](&c.arena, int64(len(rows.ids)))
 	copy(own, rows.ids)
@@ -368,7 +370,8 @@ func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 	count := all.count()
 	places, inRow := take[int64](&c.arena, count), take[I](&c.arena, count)
 	e := &edges[I]{columns: all.columns, indptr: take[int64](&c.arena, int64(len(all.indptr)))}
-	// Each unit's edges are put where those of its columns begin, and moved together then.
+	// The edges of each unit are written at the offset of its columns, and moved together
+	// afterwards.
 	type part struct{ from, n int64 }
 	parts := make([]part, c.columnUnits(all))
 	c.columnsIn(all, func(w *worker, unit, first, end int64) {
@@ -407,7 +410,7 @@ func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 	return e
 }
 
-// merge is of each column the edges of one matrix, then those of another.
+// merge concatenates, for each column, the edges of two matrices.
 func (c *call[I]) merge(n *program.Node) *edges[I] {
 	a, b := c.edgesOf(n.In[0]), c.edgesOf(n.In[1])
 	e := &edges[I]{columns: a.columns, indptr: take[int64](&c.arena, int64(len(a.indptr)))}

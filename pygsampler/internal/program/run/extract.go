@@ -5,13 +5,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// extract is the columns of a list's nodes, each with the edges that a matrix has there: none where it has no such
-// column.
+// extract returns the columns of a list's nodes, each with its edges in a matrix: none if the
+// matrix has no such column.
 func (c *call[I]) extract(n *program.Node) *edges[I] {
 	p, columns := c.edgesOf(n.In[0]), c.distinct(n.In[1])
 	was := take[I](&c.arena, int64(len(columns.ids)))
 	copy(was, columns.ids)
-	// All nodes are where their ids say.
+	// In the list of all nodes, the position of a node is its id.
 	if c.ColumnsOf(p.node).Space != program.All {
 		c.number(p.columns)
 		cpu.Find(&c.numbers, was)
@@ -51,7 +51,7 @@ func (c *call[I]) number(of *list[I]) {
 	c.claim(ids, c.numbering(int64(len(ids))), 0)
 }
 
-// isIn is along a list 1 for nodes that stand in another, else 0.
+// isIn returns, along a list, 1 for nodes that are in another list, else 0.
 func (c *call[I]) isIn(n *program.Node) []float64 {
 	of, in := c.listAlong(c.Nodes[n.In[0]].Type.Along).ids, c.distinct(n.In[1])
 	c.number(in)

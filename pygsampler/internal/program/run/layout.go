@@ -18,7 +18,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// known are what work takes here, and what elements of this program's vectors do.
+// known returns the costs of this machine, and of the elements of this program's vectors.
 func (c *call[I]) known() (costs.Costs, []layout.Work) {
 	if c.works == nil {
 		c.costs, _ = costs.Known()
@@ -35,7 +35,8 @@ func (c *call[I]) layoutOf(i int) program.Layout {
 	return c.Nodes[i].Layout
 }
 
-// settle stores the vectors of all nodes of which a node asks for elements edge by edge, where that costs less.
+// settle stores a vector over all graph nodes whose elements edges read one by one, if that costs
+// less.
 func (c *call[I]) settle(i int) {
 	n := &c.Nodes[i]
 	if n.Type.Kind == program.Matrix && !n.Chooses() {
@@ -70,7 +71,8 @@ func (c *call[I]) settleValues(i int, count int64) {
 	}
 }
 
-// wide says that all nodes are the rows of a slice: by what costs less for as many edges as it has, or where forced.
+// wide reports whether all graph nodes are the rows of a slice: if that costs less for the number
+// of its edges, or if forced.
 func (c *call[I]) wide(e *edges[I]) bool {
 	n := &c.Nodes[e.node]
 	way := c.layoutOf(e.node)
@@ -103,8 +105,9 @@ func (c *call[I]) between(i int) *edges[I] {
 	return c.cross(all, rows)
 }
 
-// outEdges is a graph by the other end of its edges: those from node u are at indptr[u] to indptr[u+1], where to
-// says where they lead, ascending, and places where they are in the CSC. Its memory goes with it.
+// outEdges is a graph by the other end of its edges: the edges from node u are at indptr[u] to
+// indptr[u+1], with their destinations in to, ascending, and their CSC positions in places. Its
+// memory lives as long as the object.
 type outEdges struct {
 	indptr     []int64
 	to, places csc.Array
@@ -120,9 +123,9 @@ type turning struct {
 	refused bool    // there is no memory for them
 }
 
-// outEdges is a graph's out-edges if A[R, S] is to be found among those of its rows: where forced, or where that costs
-// less than among so many in-edges of its columns, and they are there or have become worth it. One batch finds them; others
-// do without meanwhile.
+// outEdges returns a graph's out-edges if A[R, S] is to be found among those of its rows: if
+// forced, or if that costs less than searching in in-edges of its columns, and they exist or have
+// become worthwhile. One batch computes them; others do without meanwhile.
 func (c *call[I]) outEdges(forced bool, rows *list[I], in int64) *outEdges {
 	t := c.Relation.Kept.Put("out-edges", new(turning)).(*turning)
 	out, edges := t.out.Load(), float64(c.Relation.NumEdges())
@@ -156,7 +159,7 @@ func (c *call[I]) outEdges(forced bool, rows *list[I], in int64) *outEdges {
 	return t.out.Load()
 }
 
-// degreesOf is how many out-edges nodes have.
+// degreesOf returns the sum of the out-degrees of nodes.
 func degreesOf[I csc.Index](out *outEdges, vertices []I) (sum int64) {
 	for _, u := range vertices {
 		sum += out.indptr[u+1] - out.indptr[u]
@@ -210,7 +213,7 @@ func (c *call[I]) turned() *outEdges {
 	return out
 }
 
-// found is an edge of A[R, S]: where it is in the CSC, and where its row is in R.
+// found is an edge of A[R, S]: its CSC position, and the position of its row in R.
 type found struct{ place, row int64 }
 
 // crossByRows is cross by the out-edges of the rows, which are put in the order of columns and places.

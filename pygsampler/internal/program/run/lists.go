@@ -47,7 +47,7 @@ func (c *call[I]) makeList(i int) *list[I] {
 	panic("not a list: " + n.Op.String())
 }
 
-// unique is the nodes of lists, one behind another, by first occurrence.
+// unique returns the nodes of lists, one list after another, by first occurrence.
 func (c *call[I]) unique(lists ...*list[I]) *list[I] {
 	all := int64(0)
 	for _, l := range lists {
@@ -65,7 +65,7 @@ func (c *call[I]) unique(lists ...*list[I]) *list[I] {
 	return &list[I]{nodes[:n]}
 }
 
-// draw is so many nodes of the list that a vector runs along.
+// draw draws nodes of the list that a vector runs along.
 func (c *call[I]) draw(n *program.Node) *list[I] {
 	by, of := c.vectorOf(n.In[0]), c.listAlong(c.Nodes[n.In[0]].Type.Along).ids
 	text := ""

@@ -12,7 +12,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// drawn is what draws with replacement choose by: the candidates, and the sums of their weights.
+// drawn is the input of draws with replacement: the candidates, and the cumulative sums of their
+// weights.
 type drawn struct {
 	candidates []int64
 	sums       []uint64

@@ -186,7 +186,7 @@ func (c *call[I]) rowSums(e *edges[I], b *bins, values, to []float64) {
 	c.ranges(rows, func(_ *worker, lo, hi int64) { b.valuesOf(parts[2*lo:2*hi], to[lo:hi]) })
 }
 
-// words is ids of 32 bits, or those of 64.
+// words returns ids of 32 bits, or of 64.
 func words[I csc.Index](ids []I) (narrow []int32, wide []int64) {
 	p := unsafe.Pointer(unsafe.SliceData(ids))
 	if unsafe.Sizeof(I(0)) == 4 {
@@ -281,7 +281,7 @@ func (b *bins) check(op program.Op, values []float64) {
 	}
 }
 
-// scale finds the powers for so many terms; false: all of them are 0.
+// scale finds the powers for a number of terms; false: all of them are 0.
 func (b *bins) scale(terms int64) bool {
 	if b.largest == 0 {
 		return false
@@ -306,7 +306,7 @@ func (b *bins) parts(x float64) (q1, q2 int64) {
 	return q1, int64(math.Ldexp(x-math.Ldexp(float64(q1), b.e-b.b), 2*b.b-b.e))
 }
 
-// value is what sums of parts stand for.
+// value returns the number that sums of parts represent.
 func (b *bins) value(q1, q2 int64) float64 {
 	if b.plain {
 		return float64(float64(q1)*b.down) + float64(float64(q2)*b.last)
@@ -325,7 +325,7 @@ func (b *bins) valuesOf(parts []int64, to []float64) {
 	lanes.Values(parts, [2]float64{b.down, b.last}, to)
 }
 
-// sums are those of the parts of values.
+// sums returns the sums of the parts of values.
 func (b *bins) sums(values []float64) (first, second int64) {
 	if b.plain {
 		return lanes.Sums(values, [3]float64{b.up, b.down, b.second})
@@ -359,7 +359,7 @@ func addTo[I csc.Index](b *bins, parts []int64, values []float64, rows []I) {
 	}
 }
 
-// lengthOf is how many elements a vector has.
+// lengthOf returns the length of a vector.
 func (c *call[I]) lengthOf(i int) int64 {
 	if along := c.Nodes[i].Type.Along; along.Space != program.All {
 		return int64(len(c.listAlong(along).ids))
@@ -367,7 +367,7 @@ func (c *call[I]) lengthOf(i int) int64 {
 	return c.Relation.NumNodes
 }
 
-// listAlong is what a vector runs along.
+// listAlong returns the list that a vector runs along.
 func (c *call[I]) listAlong(along program.Along) *list[I] {
 	switch along.Space {
 	case program.All:
@@ -453,7 +453,8 @@ func (c *call[I]) makeElements(i int) {
 	v.vector, v.made = c.vectorOf(i), true
 }
 
-// inherited is what rows have among those of the edges that theirs were chosen from: each by its first edge.
+// inherited returns the elements of rows among those of the edges that they were chosen from: each
+// by its first edge.
 func (c *call[I]) inherited(n *program.Node) []float64 {
 	along, e := c.Nodes[n.In[0]].Type.Along, c.rowsOf(c.values[n.Type.Along.Node].edges)
 	c.listAlong(along)

@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// block is a matrix on its way into the batch.
+// block is an unfinished block of the batch.
 type block[I csc.Index] struct {
 	values   []edgeValues
 	edges    *edges[I]
@@ -201,7 +201,8 @@ func (c *call[I]) numbered() (nodes, index []I, blocks []block[I], distinct bool
 	return nodes[:n], index, blocks, distinct
 }
 
-// subgraph is the nodes of a list, where the seeds are among them, and one block of edges between them.
+// subgraph returns the nodes of a list, the positions of the seeds among them, and one block of
+// edges between them.
 func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
 	ids := c.values[c.List].list.ids
 	nodes = c.numbering(int64(len(ids)))
@@ -293,7 +294,8 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 	})
 }
 
-// moves writes where each destination's edges begin, and says by how much those of each column move; nil: none does.
+// moves writes the offsets of the edges of each destination, and returns by how much those of each
+// column move; nil: none does.
 func (c *call[I]) moves(b *block[I], indptr []I) []int64 {
 	e := b.edges
 	ordered := true

@@ -39,7 +39,7 @@ type Request struct {
 	Arrays []string
 }
 
-// failure is an error of the batch, on its way out of loops by a panic.
+// failure is an error of the batch, which leaves loops by a panic.
 type failure struct{ err error }
 
 func fail(kind error, format string, args ...any) {
@@ -147,12 +147,12 @@ func (c *call[I]) all() {
 	}
 }
 
-// tellsCopies says that a node has to know which edges are copies of others.
+// tellsCopies reports whether a node depends on the edges that are copies of others.
 func (c *call[I]) tellsCopies() bool {
 	return slices.ContainsFunc(c.Nodes, func(n program.Node) bool { return n.Op == program.Independent })
 }
 
-// apart lets the batch read the rows that it asks for.
+// apart lets the batch read the rows that it requests.
 func (c *call[I]) apart() (err error) {
 	own, g := *c.Request, c.Relation
 	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(g.EdgeIDBits()) / 8}
@@ -164,7 +164,7 @@ func (c *call[I]) apart() (err error) {
 	return nil
 }
 
-// check ends a batch that nobody waits for any more.
+// check ends a cancelled batch.
 func (c *call[I]) check() {
 	if c.stop.Load() {
 		panic(failure{request.ErrCancelled})
@@ -288,7 +288,7 @@ func (c *call[I]) materialise(i int) []float64 {
 
 func (c *call[I]) edgesOf(i int) *edges[I] { return c.values[c.Nodes[i].Type.Edges].edges }
 
-// stream is that of a site.
+// stream returns the random stream of a site.
 func (c *call[I]) stream(site int, purpose rng.Purpose) rng.Stream {
 	return rng.NewStream(c.Seed, c.Epoch, c.Number, uint8(site), purpose)
 }
@@ -301,9 +301,9 @@ func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Dependent 
 // unitEdges is about how many edges a worker takes at a time.
 const unitEdges = 1 << 12
 
-// worthwhile is how long work must be for other workers to be called: one comes some 50 us later, and calling it costs 10.
-// LADIES 512 x 2 took 1.3 times as long as alone, where another program had a core, when all work of two units had
-// them called. A test sets it.
+// worthwhile is the duration of work from which on other workers are called: a worker arrives some
+// 50 us later, and the call costs 10. LADIES 512 x 2 took 1.3 times as long as on one core, while
+// another program had a core, when all work of two units called them. A test sets it.
 var worthwhile = 150 * time.Microsecond
 
 // units runs work for each of a number of units, on several workers if the crew has some and the
@@ -326,7 +326,7 @@ func (c *call[I]) units(n int64, work func(w *worker, unit int64)) {
 	}
 }
 
-// together is units from the first on, by several workers where the crew has some.
+// together runs units from first on, on several workers if the crew has some.
 func (c *call[I]) together(first, n int64, work func(w *worker, unit int64)) {
 	own := c.worker(0)
 	if n-first > 1 && c.crew != nil {
@@ -350,14 +350,14 @@ func (c *call[I]) tiles(e *edges[I], work func(w *worker, lo, hi int64)) {
 	c.ranges(e.count(), work)
 }
 
-// ranges runs work for ranges of so many elements.
+// ranges runs work for ranges of elements.
 func (c *call[I]) ranges(n int64, work func(w *worker, lo, hi int64)) {
 	c.units((n+unitEdges-1)/unitEdges, func(w *worker, unit int64) {
 		work(w, unit*unitEdges, min((unit+1)*unitEdges, n))
 	})
 }
 
-// columnsIn runs work for ranges of columns that have about so many edges each.
+// columnsIn runs work for ranges of columns with about equal numbers of edges.
 func (c *call[I]) columnsIn(e *edges[I], work func(w *worker, unit, first, end int64)) {
 	weight := func(col int64) int64 { return e.indptr[col] + col }
 	columns, units := int64(len(e.indptr))-1, c.columnUnits(e)
@@ -384,7 +384,7 @@ func (c *call[I]) columnsIn(e *edges[I], work func(w *worker, unit, first, end i
 	})
 }
 
-// columnUnits is how many such ranges there are.
+// columnUnits returns the number of such ranges.
 func (c *call[I]) columnUnits(e *edges[I]) int64 {
 	return (e.count() + int64(len(e.indptr)) - 1 + unitEdges - 1) / unitEdges
 }

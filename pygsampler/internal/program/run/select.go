@@ -14,7 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// selection is what choosing edges needs; one goroutine uses it.
+// selection is the working memory for a choice of edges; one goroutine uses it.
 type selection struct {
 	chooser rng.Chooser
 	values  [tileEdges]float64
@@ -30,7 +30,8 @@ type selection struct {
 	kept    []bool
 }
 
-// sized is a with length n, with new memory only where a is too short; its old contents are lost then.
+// sized returns a with length n, in new memory only if a is too short; its old contents are lost
+// then.
 func sized[T any](a *[]T, n int) []T {
 	if cap(*a) < n {
 		*a = make([]T, n, n+n/4)
@@ -38,7 +39,7 @@ func sized[T any](a *[]T, n int) []T {
 	return (*a)[:n]
 }
 
-// uniform is so many edges of each column, drawn as PGSampler's.
+// uniform draws edges of each column uniformly, like PGSampler.
 func (c *call[I]) uniform(n *program.Node) *edges[I] {
 	p, rule := c.edgesOf(n.In[0]), request.Rule{Fanout: n.K, Replace: n.Replace}
 	e := &edges[I]{parent: p, columns: p.columns, indptr: take[int64](&c.arena, int64(len(p.indptr)))}
@@ -111,8 +112,9 @@ func (c *call[I]) placed(e *edges[I], from []int64) *edges[I] {
 	return e
 }
 
-// packed is edges of a matrix that are chosen column by column: room says where those of each column may
-// stand, and choose writes those of some columns, one behind another, and how many each column has.
+// packed collects edges of a matrix that are chosen column by column: room returns the space of
+// each column, and choose writes the edges of some columns, one after another, and the number of
+// each column.
 func (c *call[I]) packed(p *edges[I], room []int64, choose func(w *worker, first, end int64, from, counts []int64) int64) *edges[I] {
 	columns := int64(len(p.indptr)) - 1
 	e := &edges[I]{parent: p, columns: p.columns, indptr: take[int64](&c.arena, columns+1)}
@@ -136,7 +138,8 @@ func (c *call[I]) packed(p *edges[I], room []int64, choose func(w *worker, first
 	return c.placed(e, from[:at])
 }
 
-// parts tells, tile by tile, the values of a matrix in some of its columns: each time some that are in one column.
+// parts passes the values of a matrix in some of its columns to part, tile by tile: each call has
+// values of one column.
 func (c *call[I]) parts(w *worker, i int, first, end int64, part func(col, lo int64, values []float64)) {
 	e, ev, col := c.edgesOf(i), evaluatorOf[I](w, c), first
 	for lo, hi := e.indptr[first], e.indptr[end]; lo < hi; lo += tileEdges {
@@ -212,7 +215,7 @@ func (c *call[I]) byColumn(n *program.Node, most func(degree int64) int64, choos
 	})
 }
 
-// weighted is so many edges of each column, drawn by values.
+// weighted draws edges of each column by values.
 func (c *call[I]) weighted(n *program.Node) *edges[I] {
 	e, stream := c.edgesOf(n.In[0]), c.stream(n.Site, rng.Neighbors)
 	return c.byColumn(n, func(degree int64) int64 {
@@ -272,10 +275,11 @@ func (s *selection) race(p []float64, candidates []int32, state uint64, to []int
 	s.keep(keys, len(to), func(at, k int) { to[at] = int64(candidates[k]) })
 }
 
-// insertedKeys is how many of the smallest keys are held in order, rather than found by parting all.
+// insertedKeys is the number of smallest keys up to which they are held in order, instead of found
+// by a selection over all.
 const insertedKeys = 16
 
-// keep tells which so many keys are the smallest, in their order; equal ones: the first.
+// keep passes the n smallest keys in their order to chosen; among equal ones the first.
 func (s *selection) keep(keys []uint64, n int, chosen func(at, k int)) {
 	var last uint64
 	if n <= insertedKeys {
@@ -323,8 +327,8 @@ func kthOfFew(a []uint64, k int) uint64 {
 	return last
 }
 
-// tooLate says that the key of a draw and a weight is surely above that of a bound, without a logarithm:
-// -log(u) is at least 1 - u, and its error is far below the bound's slack.
+// tooLate reports whether the key of a draw and a weight is certainly above a bound, without a
+// logarithm: -log(u) is at least 1 - u, and its error is far below the bound's slack.
 func tooLate(x uint64, weight, bound float64) bool {
 	return float64(1<<53-(x>>12<<1|1))*0x1p-53 > float64(bound*weight)
 }
@@ -354,8 +358,9 @@ func partOf(sums []uint64, draw uint64) int {
 	return sort.Search(len(sums), func(i int) bool { return sums[i] > x })
 }
 
-// raceKey is an exponential variate over a weight, so that no scale of weights overflows: the smallest keys
-// are those of whom an event with the rate of its weight comes first.
+// raceKey returns an exponential variate over a weight, in a form in which no scale of weights
+// overflows: the smallest keys belong to the elements whose events, with their weights as rates,
+// come first.
 func raceKey(x uint64, weight float64) uint64 {
 	const one, fraction = 1023 << 52, 1<<52 - 1
 	a, b, k := math.Float64bits(rng.Exponential(x)), math.Float64bits(weight), uint64(1025)
@@ -363,7 +368,7 @@ func raceKey(x uint64, weight float64) uint64 {
 		b = math.Float64bits(weight * 0x1p54)
 		k += 54
 	}
-	// The quotient of both fractions is in (1/2, 2): its bits have the one below its exponent where it is less than 1.
+	// The quotient of both fractions is in (1/2, 2): its exponent is one less if it is less than 1.
 	r := math.Float64frombits(a&fraction|one) / math.Float64frombits(b&fraction|one)
 	return math.Float64bits(r) + (a>>52-b>>52+k)<<52
 }
@@ -403,7 +408,7 @@ func kth(a []uint64, k int) uint64 {
 	return a[k]
 }
 
-// topK is so many edges of each column with the largest values.
+// topK selects the edges of each column with the largest values.
 func (c *call[I]) topK(n *program.Node) *edges[I] {
 	return c.byColumn(n, request.Rule{Fanout: n.K}.Take, func(w *worker, _ int64, values []float64, to []int64) int64 {
 		if n.K < 0 || int64(len(values)) <= n.K || n.K == 0 {
@@ -462,7 +467,7 @@ func (c *call[I]) rowValues(i int, e *edges[I]) []float64 {
 	return to
 }
 
-// collective is the edges of so many rows.
+// collective selects the edges of a number of rows.
 func (c *call[I]) collective(i int) *edges[I] {
 	n := &c.Nodes[i]
 	p := c.rowsOf(c.edgesOf(n.In[0]))
@@ -511,7 +516,7 @@ func (c *call[I]) collective(i int) *edges[I] {
 	})
 }
 
-// times is how often each row of what collective_sample returned was drawn.
+// times returns how often each row of the result of collective_sample was drawn.
 func (c *call[I]) times(n *program.Node) []float64 {
 	e := c.rowsOf(c.edgesOf(n.In[0]))
 	p := c.Nodes[n.In[0]].Type.Edges
@@ -537,8 +542,8 @@ func (c *call[I]) times(n *program.Node) []float64 {
 	return to
 }
 
-// chances refuses elements that nothing can be drawn by, each of the node that of gives, and says whether all are
-// positive.
+// chances returns an error for elements that cannot be drawn by, naming the node that of returns,
+// and reports whether all are positive.
 func (c *call[I]) chances(op string, by []float64, of func(i int) I) bool {
 	wrong, positive := c.signs(by)
 	if wrong {
@@ -547,14 +552,14 @@ func (c *call[I]) chances(op string, by []float64, of func(i int) I) bool {
 	return positive
 }
 
-// refuse tells the first element that nothing can be drawn by.
+// refuse names the first element that cannot be drawn by.
 func (c *call[I]) refuse(op string, by []float64, of func(i int) I) {
 	for i, x := range by {
 		checkChance(op, x, int64(of(i)))
 	}
 }
 
-// signs says whether there are such elements, and whether all are positive.
+// signs reports whether there are such elements, and whether all are positive.
 func (c *call[I]) signs(by []float64) (wrong, positive bool) {
 	var bad, none atomic.Bool
 	c.ranges(int64(len(by)), func(_ *worker, lo, hi int64) {

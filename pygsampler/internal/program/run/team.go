@@ -23,8 +23,8 @@ type team struct {
 // mostWorkers bounds a team.
 const mostWorkers = 256
 
-// looks is how often a worker without work looks for some before it sleeps. With 200 us of looks LADIES took 1.5 times as
-// long where other programs have the cores.
+// looks is the number of polls of a worker without work before it sleeps. With 200 us of polling
+// LADIES took 1.5 times as long while other programs had the cores.
 const looks = 100
 
 // phase is units of work, which are taken in their order.
@@ -43,7 +43,7 @@ type fault struct {
 	with any
 }
 
-// muster borrows more workers, where the crew has some, for so many units.
+// muster borrows more workers for a number of units, if the crew has some.
 func (t *team) muster(crew csc.Crew, units int64, worker func(i int) *worker) {
 	wanted := int(min(units-1, mostWorkers)) - t.size
 	if wanted <= 0 {
@@ -92,7 +92,7 @@ func (t *team) serve(w *worker) {
 func (t *team) sleep() {
 	t.asleep.Add(1)
 	defer t.asleep.Add(-1)
-	// A phase that began before it was known that somebody sleeps wakes nobody.
+	// A phase that began before a worker was known to sleep wakes no worker.
 	if p := t.phase.Load(); (p == nil || p.next.Load() >= p.units) && !t.over.Load() {
 		<-t.wake
 	}

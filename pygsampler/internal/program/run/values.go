@@ -16,7 +16,7 @@ import (
 // first-level cache.
 const tileEdges = 512
 
-// tile is some edges of a matrix: one behind another from lo on, or those in at.
+// tile is a set of edges of a matrix: consecutive ones from lo on, or those in at.
 type tile[I csc.Index] struct {
 	set    *edges[I]
 	n, lo  int64
@@ -24,8 +24,8 @@ type tile[I csc.Index] struct {
 	parent *tile[I] // the same edges among those of the parent
 }
 
-// span is some elements of a list: from lo on, or those at places; ids are their nodes, nil where the list is all
-// nodes.
+// span is a set of elements of a list: from lo on, or those at places; ids are their nodes, nil if
+// the list is all graph nodes.
 type span[I csc.Index] struct {
 	n, lo int64
 	ids   []I
@@ -103,7 +103,7 @@ func (ev *evaluator[I]) begin(e *edges[I], lo, n int64) *tile[I] {
 	return &ev.root
 }
 
-// up is the same edges among those of the matrix that they were chosen from.
+// up returns the same edges among those of the matrix that they were chosen from.
 func (ev *evaluator[I]) up(t *tile[I]) *tile[I] {
 	if t.parent == nil {
 		if ev.depth == len(ev.tiles) {
@@ -146,7 +146,7 @@ func pick[T any, I csc.Index](p *pool[T], of []T, t *tile[I]) []T {
 	return to
 }
 
-// firstColumn is that of the tile's first edge.
+// firstColumn returns the column of the tile's first edge.
 func (ev *evaluator[I]) firstColumn() int64 {
 	t, indptr := &ev.root, ev.root.set.indptr
 	col := ev.guess
@@ -193,7 +193,7 @@ func (ev *evaluator[I]) columnsOf(e *edges[I]) []int64 {
 	return columns
 }
 
-// places is where the edges are in the CSC.
+// places returns the CSC positions of the edges.
 func (ev *evaluator[I]) places() []int64 {
 	t := &ev.root
 	if ev.place != nil || t.n == 0 {
@@ -272,7 +272,7 @@ func (ev *evaluator[I]) columnVertices() []I {
 	return to
 }
 
-// rowsAlong is where the rows of the edges stand in what a vector runs along.
+// rowsAlong returns the positions of the rows of the edges in the list that a vector runs along.
 func (ev *evaluator[I]) rowsAlong(t *tile[I], along program.Along) []I {
 	for {
 		e := t.set
@@ -422,7 +422,7 @@ func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 	}
 }
 
-// uniforms are the uniform numbers of so many nodes or edges.
+// uniforms computes the uniform numbers of nodes or edges.
 func uniforms[I csc.Index](numbers rng.Dependent, of span[I], to []float64) {
 	// A number takes the place of its node.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
@@ -477,7 +477,7 @@ func (ev *evaluator[I]) along(i, axis int, t *tile[I], to []float64) {
 	}
 }
 
-// elements makes those of a vector that is not stored, for each edge.
+// elements computes the elements of a vector that is not stored, for each edge.
 func (ev *evaluator[I]) elements(i, axis int, t *tile[I], to []float64) {
 	along := ev.Nodes[i].Type.Along
 	list, s := ev.listAlong(along).ids, span[I]{n: t.n, ids: ev.numbers.take(t.n)}

@@ -9,7 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// roots are so many of all nodes, uniformly and with replacement.
+// roots draws graph nodes, uniformly and with replacement.
 func (c *call[I]) roots(n *program.Node) *list[I] {
 	if c.Relation.NumNodes == 0 {
 		return &list[I]{}
@@ -26,8 +26,8 @@ func (c *call[I]) roots(n *program.Node) *list[I] {
 	return &list[I]{ids}
 }
 
-// walk is where a walker from each node of a list is, at first and after each step against an edge, step by step.
-// One that finds no edge stays.
+// walk returns the position of a walker from each node of a list, at first and after each step
+// against an edge, step by step. A walker without an edge stays.
 func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
 	walkers := int64(len(from))
 	if walkers > 0 && n.K >= math.MaxInt64/64/walkers {
@@ -36,8 +36,8 @@ func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
 	ids := take[I](&c.arena, walkers*(n.K+1))
 	copy(ids, from)
 	stream := c.stream(n.Site, rng.Walking)
-	// A walker's steps wait for memory, those of others do not: some go together, and what all of them read next is
-	// asked for at once. A step took 300 ns, and takes 40.
+	// A walker's steps wait for memory, while different walkers are independent: several advance
+	// together, with their next reads prefetched. A step took 300 ns, and takes 40.
 	c.units((walkers+tileEdges-1)/tileEdges, func(w *worker, unit int64) {
 		numbered(stream, w, unit*tileEdges, min((unit+1)*tileEdges, walkers), func(states []uint64, lo int64) {
 			for step := range n.K {
@@ -66,7 +66,7 @@ func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
 	return &list[I]{ids}
 }
 
-// numbered tells the states of "nodes" lo to hi - 1, some at a time.
+// numbered passes the states of "nodes" lo to hi - 1 to tell, some at a time.
 func numbered(stream rng.Stream, w *worker, lo, hi int64, tell func(states []uint64, lo int64)) {
 	for ; lo < hi; lo += tileEdges {
 		states := w.states[:min(hi-lo, tileEdges)]
@@ -78,7 +78,7 @@ func numbered(stream rng.Stream, w *worker, lo, hi int64, tell func(states []uin
 	}
 }
 
-// fetchRows asks the memory for what row reads.
+// fetchRows prefetches the reads of row.
 func (c *call[I]) fetchRows(vertices []I) {
 	if p := c.Relation.Indptr; p.Bits == 32 {
 		prefetch.At(p.I32, vertices)
@@ -87,7 +87,7 @@ func (c *call[I]) fetchRows(vertices []I) {
 	}
 }
 
-// row is where the in-edges of a node stand, and how many they are.
+// row returns the offset and the number of the in-edges of a node.
 func (c *call[I]) row(v int64) (start, degree int64) {
 	p := c.Relation.Indptr
 	if v >= c.Relation.Rows() {

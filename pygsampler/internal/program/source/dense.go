@@ -73,7 +73,8 @@ func (w *writer) dot(i int, n *program.Node) {
 	w.stored(i)
 }
 
-// width is how many numbers a row has, as far as the program knows: that of an array is known with the graph.
+// width returns the number of columns of a row, as an expression: the width of an array is known
+// only with the graph.
 func (w *writer) width(i int) string {
 	n := &w.p.Nodes[i]
 	switch n.Op {

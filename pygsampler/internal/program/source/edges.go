@@ -39,7 +39,7 @@ func (w *writer) matrix(i int, n *program.Node) {
 	w.values(i, w.edges(i)+".n", expression, cost, w.sieve[w.typeOf(i).Edges] || cost <= 6 || w.uses[i] <= 1 && cost <= 40)
 }
 
-// choose writes the edges of a matrix, and says whether their rows are numbered where that is asked for.
+// choose writes the edges of a matrix, and reports whether their rows are numbered, if requested.
 func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	c := ""
 	if n.Op >= program.Individual {
@@ -115,7 +115,7 @@ func (w *writer) cross(i int, n *program.Node) {
 	w.apart("cross(m, e%[1]d, c%[1]d, l%[2]d, l%[3]d, w%[1]d)", i, n.In[0], n.In[1])
 }
 
-// collective chooses rows: those of C, or all nodes where C is the whole graph.
+// collective chooses rows: those of C, or all graph nodes if C is the whole graph.
 func (w *writer) collective(i int, n *program.Node, c string) (numbered bool) {
 	edges := w.typeOf(n.In[0]).Edges
 	numbered = w.rows[i] && w.p.RowsOf(edges).Space != program.All

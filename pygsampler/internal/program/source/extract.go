@@ -40,7 +40,7 @@ func (w *writer) isIn(i int, n *program.Node, of string) {
 	w.line("m.claim(l%[1]d.n, l%[1]d);", n.In[1])
 	w.line("const double* s%d;", i)
 	w.apart("store(m, s%d, %s.n, [&](u32 i) -> double { return m.claimed(%s(i)); })", i, of, of)
-	// Else whoever is early would claim anew what others still ask.
+	// Otherwise an early thread would claim nodes again that others still look up.
 	w.line("m.barrier();")
 	w.stored(i)
 	clear(w.loose)

@@ -68,8 +68,8 @@ func (w *writer) list(i int, n *program.Node) {
 // edges are, or their draws, is counted where the nodes are written; and the next list to number is
 // claimed where it is written.
 
-// united says that a list is the rows of edges, which unions take and nothing else: they need not be distinct. Rows that
-// are chosen are, and few.
+// united reports whether a list is the rows of edges that only unions read: it need not be
+// distinct. Rows that are chosen are distinct, and few.
 func (w *writer) united(list int) bool {
 	n := &w.p.Nodes[list]
 	if n.Op != program.Row || n.Type.Along.Space != program.Rows || w.p.Nodes[n.Type.Along.Node].Op == program.Collective {
@@ -91,8 +91,8 @@ func (w *writer) united(list int) bool {
 	return w.p.Result != program.Subgraph || w.p.List != list
 }
 
-// next says whether the next step that makes a list or edges, or that numbers nodes, is one that a test names; lists that
-// are there already are no step.
+// next reports whether the next step that computes a list or edges, or that numbers nodes,
+// satisfies a test; lists that exist already are no step.
 func (w *writer) next(i int, is func(next int) bool) bool {
 	for i++; i < len(w.p.Nodes); i++ {
 		n := &w.p.Nodes[i]
@@ -138,7 +138,8 @@ func (w *writer) ofSeeds() int {
 	return -1
 }
 
-// chooser is what first takes the columns of a list, whose edges or draws are then counted with the list; -1: nothing does.
+// chooser returns the first reader of the columns of a list, whose edges or draws are then counted
+// with the list; -1: there is none.
 func (w *writer) chooser(list int) int {
 	for i := list + 1; i < len(w.p.Nodes); i++ {
 		n := &w.p.Nodes[i]
@@ -207,7 +208,7 @@ func (w *writer) distinctOf(i, list int, name, step, lists string) {
 	w.made[chooser] = true
 }
 
-// ranges writes where the edges of a chooser's columns are, unless that is known.
+// ranges writes the offsets of the edges of a chooser's columns, unless they are known.
 func (w *writer) ranges(chooser int, columns string) {
 	if w.made[chooser] {
 		return
@@ -225,8 +226,8 @@ func (w *writer) neighbors(i int, n *program.Node) {
 	w.step("neighbors(m, e%[1]d, %[2]s, w%[1]d, %[3]s)", i, columns, w.claims(i, !w.rows[i], columns))
 }
 
-// claims is what the step that makes the edges of node i may claim of what is numbered next: a list and the rows of those
-// edges, or the nodes of the batch.
+// claims returns the part of the next numbering that the step with the edges of node i may claim: a
+// list and the rows of those edges, or the nodes of the batch.
 func (w *writer) claims(i int, may bool, columns string) string {
 	before := ""
 	if may && w.next(i, func(next int) bool {

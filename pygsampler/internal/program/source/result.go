@@ -45,7 +45,8 @@ func (w *writer) result() {
 	w.step("b.end()")
 }
 
-// valuesOf is the functor of the k-th matrix's values, which there need not be where they are left out.
+// valuesOf returns the functor of the k-th matrix's values, which may be absent if they are left
+// out.
 func (w *writer) valuesOf(k int) string {
 	if w.p.Bare[k] {
 		return "[](u32) -> double { return 1.0; }"
@@ -65,7 +66,7 @@ func (w *writer) edgeValues(extra int, x program.Extra) {
 	}
 }
 
-// destination is the functor that says which destination of a block a column of its matrix is.
+// destination returns the functor from a column of a matrix to a destination of its block.
 func (w *writer) destination(k int) string {
 	return fmt.Sprintf("[&](u32 c) { return o.before[m.first(%s.columns(c))]; }", w.edges(w.p.Matrices[k]))
 }
@@ -122,8 +123,8 @@ func (w *writer) columns(matrix int) int {
 	}
 }
 
-// nested says that the columns of each matrix are the nodes that were numbered before, in their order: the seeds, or
-// the columns and then the rows of the matrix behind it.
+// nested reports whether the columns of each matrix are the nodes that were numbered before, in
+// their order: the seeds, or the columns followed by the rows of the next matrix.
 func (w *writer) nested() bool {
 	seeds := func(list int) bool {
 		n := &w.p.Nodes[list]
@@ -154,7 +155,7 @@ func (w *writer) nested() bool {
 	return before >= 0
 }
 
-// nest writes such blocks: an edge stands where its matrix has it.
+// nest writes such blocks: an edge has its position in the matrix.
 func (w *writer) nest() {
 	outer := w.edges(w.p.Matrices[0])
 	rows := fmt.Sprintf("List{%s.n, %s.row}", outer, outer)
@@ -173,7 +174,8 @@ func (w *writer) nest() {
 	w.step("vertices(m, b, o, numbered, seeds, %s)", sources)
 }
 
-// destinations writes where each destination's edges begin, of so many blocks: of three at a meeting.
+// destinations writes the offsets of the edges of each destination, for a number of blocks: three
+// per barrier.
 func (w *writer) destinations(blocks int) {
 	w.line("m.loosen();")
 	for k := 0; k < blocks; k += 3 {
@@ -192,7 +194,7 @@ func (w *writer) destinations(blocks int) {
 func (w *writer) subgraph(claimed bool) {
 	m := w.p.Matrices[0]
 	e, of := w.edges(m), fmt.Sprintf("l%d", w.p.List)
-	// They still are where nothing was numbered since their edges were found.
+	// They remain valid if nothing was numbered after their edges were found.
 	if !claimed || w.crossed.node != w.chosenFrom(m) {
 		w.line("m.sync();")
 		w.line("m.claim(%s.n, %s);", of, of)

@@ -42,7 +42,7 @@ type Text struct {
 // Kernel is the kernel's name.
 const Kernel = "program"
 
-// types are what kernels/program/program.cuh calls the types of arrays.
+// types are the names of array types in kernels/program/program.cuh.
 var types = [...]string{
 	csc.Bool: "Bool", csc.Int8: "Int8", csc.Uint8: "UInt8", csc.Int16: "Int16", csc.Int32: "Int32", csc.Int64: "Int64",
 	csc.Float32: "Float32", csc.Float64: "Float64",
@@ -202,11 +202,11 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"
 // capability 7.5, so that two blocks run there.
 const mostShared = 11 << 10
 
-// sizes are those of the types that are declared; kernels/program/result.cuh holds them to it.
+// sizes are the sizes of the declared types; kernels/program/result.cuh asserts them.
 var sizes = map[string]int{"Edges": 96, "Ranges": 32, "Draws": 56, "List": 16, "Nested": 48, "const u32*": 8, "u32": 8}
 
-// declare writes a variable that steps make. It is in shared memory; that of a long program is too small for all of them, and
-// those that come last are each thread's own.
+// declare writes a variable of a step. It is in shared memory; in a long program, whose variables
+// do not all fit, the last ones are private to each thread.
 func (w *writer) declare(kind, name string, args ...any) {
 	if w.shared+sizes[kind] <= mostShared {
 		w.shared += sizes[kind]
@@ -238,7 +238,7 @@ func (w *writer) reader(node int, format string, args ...any) {
 	w.apart(format, args...)
 }
 
-// keep writes what makes a node's values those of a graph.
+// keep writes the code that caches a node's values with a graph.
 func (w *writer) keep(i int) {
 	n, v := "1", fmt.Sprintf("[&](u32) -> double { return x%d; }", i)
 	if t := w.typeOf(i); t.Kind == program.Dense {

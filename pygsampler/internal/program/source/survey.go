@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// survey counts who takes what, and finds the matrices whose rows are numbered.
+// survey counts the readers of each node, and finds the matrices whose rows are numbered.
 func (w *writer) survey() {
 	number := func(a program.Along) {
 		if a.Space == program.Rows {
@@ -86,7 +86,8 @@ func (w *writer) survey() {
 	}
 }
 
-// listed says that somebody takes edges of the whole graph, and not its columns alone, as A[R, :] does.
+// listed reports whether a node reads edges of the whole graph, in addition to its columns, as A[R,
+// :] does.
 func (w *writer) listed(whole int) bool {
 	of := func(i int) bool { t := w.typeOf(i); return t.Kind == program.Matrix && t.Edges == whole }
 	for i := range w.p.Nodes {

@@ -36,7 +36,7 @@ func random(n *program.Node, purpose, of string) string {
 	return fmt.Sprintf("m.random(%d, %s, %s)", n.Site, purpose, of)
 }
 
-// element is what edge i of a matrix has for a value, and what that costs.
+// element returns the value of edge i of a matrix as an expression, and its cost.
 func (w *writer) element(at int, n *program.Node) (expression string, cost int) {
 	e := w.edges(at)
 	switch n.Op {

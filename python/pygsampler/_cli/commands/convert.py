@@ -43,7 +43,9 @@ def _edge_types(
 @click.option("--src", metavar="COLUMN", help="Where the sources are: a name, or a number from 0.")
 @click.option("--dst", metavar="COLUMN", help="Where the destinations are.")
 @click.option(
-    "--num-nodes", type=click.IntRange(0), help="The number of nodes, if nodes after the largest id have no edges."
+    "--num-nodes",
+    type=click.IntRange(0),
+    help="The number of nodes, if nodes after the largest id have no edges.",
 )
 @click.option("--undirected", is_flag=True, help="Add each edge backwards, too.")
 @click.option(
@@ -53,7 +55,9 @@ def _edge_types(
     "default if ids of the format snap have gaps and --num-nodes is absent.",
 )
 @click.option(
-    "--dtype", type=click.Choice(["int32", "int64"]), help="The type of ids; by default that of the columns."
+    "--dtype",
+    type=click.Choice(["int32", "int64"]),
+    help="The type of ids; by default that of the columns.",
 )
 @click.option(
     "--edge-data",
@@ -231,7 +235,9 @@ def _source_of_types(
         for name in ("relation", "src_type", "dst_type"):
             if name not in columns:
                 missing = f"--{name.replace('_', '-')}"
-                raise click.UsageError(f"{missing}: expected a column, as for the other options, got none")
+                raise click.UsageError(
+                    f"{missing}: expected a column, as for the other options, got none"
+                )
         return sources[0] if len(sources) == 1 else list(sources)
     if columns:
         raise click.UsageError("--relation: expected none with --types, which names the types")

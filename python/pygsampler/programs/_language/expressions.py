@@ -556,9 +556,7 @@ class DenseRows(Expr):
                 self._refuse(f"number {k} of", "expected one from 0 on")
             return self._make(Vector, "entry", k=k)
         if not isinstance(key, NodeList):
-            self._refuse(
-                f"{describe(key)} as an index of", "expected a list of nodes, or [:, k]"
-            )
+            self._refuse(f"{describe(key)} as an index of", "expected a list of nodes, or [:, k]")
         return self._make(DenseRows, "take", key)
 
     @property
