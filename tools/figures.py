@@ -16,6 +16,10 @@ from pathlib import Path
 
 from figure_tables import FIGURES, ROOT
 
+_PERFORMANCE = (
+    *("index", "cpu", "gpu", "gpu-bounds", "walks", "heterogeneous"),
+    *("programs", "programs-bounds", "features", "loaders"),
+)
 _RESEARCH = (
     *("gnnsampler", "gsampler", "nextdoor", "nextdoor-figures", "pgsampler", "turbognn"),
     "turbognn-figures",
@@ -34,7 +38,7 @@ PAGES = tuple(
             )
         ),
         "docs/algorithms/samplers.md",
-        *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
+        *(f"docs/performance/{name}.md" for name in _PERFORMANCE),
         *(f"docs/research/{name}.md" for name in _RESEARCH),
         "docs/drawings/speed.svg",
     )

@@ -299,7 +299,7 @@ func (p *Neighbors) kind(k *rowKernels, g *Graph, c *Call, n Needs) int {
 	return plain
 }
 
-// grid is a good number of blocks, by measurement (docs/performance/gpu.md): one for
+// grid is a good number of blocks, by measurement (docs/performance/gpu-bounds.md): one for
 // each multiprocessor while a batch is bound by the exchanges between them, two when
 // it is bound by memory; fewer where batches in flight share the device, since then
 // their exchanges hide behind one another. A multiprocessor runs so many together, of
