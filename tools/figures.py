@@ -21,8 +21,8 @@ _PERFORMANCE = (
     *("programs", "programs-bounds", "features", "loaders"),
 )
 _RESEARCH = (
-    *("gnnsampler", "gsampler", "nextdoor", "nextdoor-figures", "pgsampler", "turbognn"),
-    "turbognn-figures",
+    *("gnnsampler-figures", "gsampler", "nextdoor-figures", "nextdoor-steps"),
+    *("pgsampler-figures", "turbognn", "turbognn-ablation", "turbognn-figures"),
 )
 PAGES = tuple(
     ROOT / page

@@ -212,10 +212,11 @@ UNMARKED = {
     "performance/programs-cpu.md": 3,
     "performance/programs.md": 2,
     "performance/walks.md": 31,
-    "research/gnnsampler.md": 9,
+    "research/gnnsampler-figures.md": 1,
+    "research/gnnsampler.md": 8,
     "research/nextdoor.md": 10,
     "research/pgsampler.md": 2,
-    "research/turbognn.md": 16,
+    "research/turbognn.md": 14,
 }
 
 
