@@ -1,4 +1,4 @@
-"""The large run, whose table and picture docs/developer/statistics.md shows.
+"""The large run, whose tables and picture docs/developer/statistics-results.md shows.
 
     python -m tests.statistics                       # from the root of the repository
     python -m tests.statistics --seeds 100 --out /tmp/statistics
@@ -18,6 +18,7 @@ import platform
 import re
 import shlex
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -176,16 +177,19 @@ def report(options: argparse.Namespace, found: dict[str, list[float]], seconds: 
     }
     (options.out / "statistics.json").write_text(json.dumps(words, indent=1) + "\n")
     draw(found, options.out / "statistics.png")
+    summed = (
+        f"`{command}`, {when}, {versions}: {len(pooled):,} p-values of {len(found)} cases in "
+        f"{seconds:.0f} s. All of them together are uniform with p = "
+        f"{_number(laws.uniform(pooled))}, and the most extreme one of all has p = "
+        f"{_number(laws.extreme(pooled))}."
+    )
     return "\n".join(
         [
-            f"`{command}`, {when}, {versions}: {len(pooled):,} p-values of {len(found)} cases in "
-            f"{seconds:.0f} s. All of them together are uniform with p = "
-            f"{_number(laws.uniform(pooled))}, and the most extreme one of all has p = "
-            f"{_number(laws.extreme(pooled))}.",
+            textwrap.fill(summed, 100, break_on_hyphens=False),
             "",
             table(found),
             "",
-            "What the same cases say of samplers and loaders with a flaw, by one seed:",
+            "The p-values of the same cases for samplers and loaders with a flaw, by one seed:",
             "",
             flaw_table(flaws),
         ]

@@ -103,11 +103,11 @@ OTHERS: dict[str, Callable[[At], At]] = {
 
 def _cases() -> list[Case]:
     found = [
-        Case(f"single neighbours, {fanout} of {degree}", partial(_single, Shape(n, degree, fanout)))
+        Case(f"single neighbors, {fanout} of {degree}", partial(_single, Shape(n, degree, fanout)))
         for n, degree, fanout in ((2000, 5, 2), (2000, 12, 10), (2000, 64, 20), (4000, 400, 5))
     ]
     found += [
-        Case(f"pairs of neighbours, {fanout} of {degree}", partial(_pair, Shape(n, degree, fanout)))
+        Case(f"pairs of neighbors, {fanout} of {degree}", partial(_pair, Shape(n, degree, fanout)))
         for n, degree, fanout in ((2000, 7, 3), (4000, 30, 10), (4000, 64, 33))
     ]
     found += [
@@ -123,8 +123,8 @@ def _cases() -> list[Case]:
     for shape in JOINT:
         how = ", replace" if shape.replace else ""
         found += [
-            Case(f"neighbouring vertices{how}", partial(_vertices, shape, False)),
-            Case(f"vertices far apart{how}", partial(_vertices, shape, True)),
+            Case(f"consecutive nodes{how}", partial(_vertices, shape, False)),
+            Case(f"nodes far apart{how}", partial(_vertices, shape, True)),
             Case(f"hops 0 and 1{how}", partial(_hops, shape, 1)),
             Case(f"hops 0 and 2{how}", partial(_hops, shape, 2)),
             Case(f"two trees{how}", partial(_trees, shape)),

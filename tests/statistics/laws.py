@@ -72,7 +72,7 @@ def pairs(rows: Positions, degree: int) -> float:
     """Each pair of neighbours, with probability n(n-1) / (d(d-1)) for n of d.
 
     The covariance of the pairs of a uniform subset acts on two spaces (of the Johnson scheme): what
-    follows from the counts of single neighbours, which ``singles`` tests, and the rest, of
+    follows from the counts of single neighbors, which ``singles`` tests, and the rest, of
     dimension d(d-3)/2, which is tested here with its eigenvalue.
     """
     n, d, trials = rows.shape[1], degree, len(rows)
@@ -84,7 +84,7 @@ def pairs(rows: Positions, degree: int) -> float:
     p3 = p2 * (n - 2) / (d - 2)
     p4 = p3 * (n - 3) / (d - 3)
     eigenvalue = p2 * (1 - p2) - 2 * (p3 - p2**2) + (p4 - p2**2)
-    assert eigenvalue > 1e-9, "pairs that follow from single neighbours"
+    assert eigenvalue > 1e-9, "pairs that follow from single neighbors"
     excess -= trials * p2
     np.fill_diagonal(excess, 0)
     sums = excess.sum(axis=1)

@@ -120,7 +120,7 @@ LOADERS = [
     LoaderCase("loader: epochs", _epochs),
     LoaderCase("loader: ranks with equal seeds", _ranks),
     LoaderCase("loader: place and batch", _places),
-    LoaderCase("loader: neighbours and batches", _companions),
+    LoaderCase("loader: neighbors and batches", _companions),
     LoaderCase("loader: orders of two epochs", _orders),
     LoaderCase("loader: orders of two seeds", _seeds),
     LoaderCase("loader: ranks of two epochs", _shares),

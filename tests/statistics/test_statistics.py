@@ -2,7 +2,7 @@
 
 Every number is a function of fixed seeds: what passes passes always. For a sampler without bias,
 and seeds chosen by chance, all tests of choices together fail with a probability below FAMILY.
-The large run is ``python -m tests.statistics``; docs/developer/statistics.md shows what it found.
+The large run is ``python -m tests.statistics``; it writes docs/developer/statistics-results.md.
 """
 
 from __future__ import annotations

@@ -459,11 +459,11 @@ def _cases() -> list[WalkCase]:
         WalkCase("walks that restart, dead ends", partial(_restarts, DEAD_END, False)),
         WalkCase("walks of several roots", _roots),
         WalkCase("visits of traversals", _visits),
-        WalkCase("two walks from a vertex", partial(_two_walks, False)),
+        WalkCase("two walks from a node", partial(_two_walks, False)),
         WalkCase("two walks far apart", partial(_two_walks, True)),
         WalkCase("steps 0 and 1", partial(_two_steps, 1)),
         WalkCase("steps 0 and 7", partial(_two_steps, 7)),
-        WalkCase("walks and neighbours", _neighbours),
+        WalkCase("walks and neighbors", _neighbours),
     ]
     others: dict[str, Callable[[At], At]] = {
         "the next batch": lambda at: at._replace(batch=at.batch + 1),

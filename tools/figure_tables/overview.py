@@ -87,7 +87,8 @@ def _cases() -> Iterator[Case]:
     row = _rows("step.json", task="features", threads=2)[0]
     ours, theirs = row["pygsampler, ms"], row["index_select, ms"]
     name, other = "CPU: reading the feature rows of a batch", "`torch.index_select`"
-    yield Case(name, "../guide/features.md", other, ours, theirs, row["index_select / pygsampler"])
+    ratio = row["index_select / pygsampler"]
+    yield Case(name, "features.md#reading-rows", other, ours, theirs, ratio)
 
 
 def overview() -> str:

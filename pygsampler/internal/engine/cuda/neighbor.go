@@ -299,7 +299,7 @@ func (p *Neighbors) kind(k *rowKernels, g *Graph, c *Call, n Needs) int {
 	return plain
 }
 
-// grid returns a good number of blocks, by measurement (docs/performance/gpu.md): one for each
+// grid returns a good number of blocks, by measurement (docs/performance/gpu-bounds.md): one for each
 // multiprocessor while a batch is bound by the exchanges between them, two when it is bound by
 // memory; fewer if concurrent batches share the device, since their exchanges then hide behind one
 // another. A multiprocessor runs together blocks at a time, of which a call may have only a share.
