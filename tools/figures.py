@@ -25,7 +25,6 @@ PAGES = tuple(
     for page in (
         "README.md",
         "docs/index.md",
-        "docs/get-started/pyg.md",
         *(
             f"docs/guide/{name}.md"
             for name in (
@@ -34,7 +33,7 @@ PAGES = tuple(
             )
         ),
         "docs/algorithms/samplers.md",
-        *(f"docs/performance/{name}.md" for name in ("index", "cpu", "gpu", "programs")),
+        *(f"docs/performance/{name}.md" for name in ("adapters", "index", "cpu", "gpu", "programs")),
         *(f"docs/research/{name}.md" for name in _RESEARCH),
         "docs/drawings/speed.svg",
     )

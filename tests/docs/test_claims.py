@@ -189,7 +189,6 @@ UNMARKED = {
     "concepts/randomness.md": 1,
     "developer/statistics.md": 6,
     "developer/tried.md": 23,
-    "get-started/pyg.md": 8,
     "guide/cuda-graphs.md": 5,
     "guide/debian.md": 9,
     "guide/features.md": 8,

@@ -125,8 +125,8 @@ def run_script() -> Iterator[Run]:
         yield run
 
 
-# Pages by which one begins, and those of layers, where old versions of PyTorch differ; others once.
-WITH_ALL_PARTNERS = ("get-started", "features.md", "layers.md")
+# Pages where old versions of partners differ: first pages, references of DGL and PyG, layers.
+WITH_ALL_PARTNERS = ("get-started", "dgl.md", "features.md", "layers.md", "pyg.md")
 
 
 @pytest.mark.parametrize(
