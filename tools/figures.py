@@ -33,7 +33,10 @@ PAGES = tuple(
             )
         ),
         "docs/algorithms/samplers.md",
-        *(f"docs/performance/{name}.md" for name in ("adapters", "index", "cpu", "gpu", "programs")),
+        *(
+            f"docs/performance/{name}.md"
+            for name in ("adapters", "index", "cpu", "gpu", "programs")
+        ),
         *(f"docs/research/{name}.md" for name in _RESEARCH),
         "docs/drawings/speed.svg",
     )
