@@ -16,32 +16,13 @@ from pathlib import Path
 
 from figure_tables import FIGURES, ROOT
 
-_RESEARCH = (
-    *("gnnsampler", "gsampler", "nextdoor", "nextdoor-figures", "pgsampler", "turbognn"),
-    "turbognn-figures",
-)
-PAGES = tuple(
-    ROOT / page
-    for page in (
-        "README.md",
-        "docs/index.md",
-        *(
-            f"docs/guide/{name}.md"
-            for name in (
-                *("heterogeneous", "features", "cuda-graphs", "prefetching", "partitioned"),
-                *("shared-graphs", "multi-gpu", "tables", "walks"),
-            )
-        ),
-        "docs/algorithms/samplers.md",
-        *(
-            f"docs/performance/{name}.md"
-            for name in ("adapters", "index", "cpu", "gpu", "programs")
-        ),
-        *(f"docs/research/{name}.md" for name in _RESEARCH),
-        "docs/drawings/speed.svg",
-    )
-)
 PLACE = re.compile(r"(<!-- figures? (\w+) -->\n?).*?(<!-- end -->)", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """The files with figures: README.md, and the pages and drawings of docs/."""
+    files = (ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/drawings/*.svg"))
+    return sorted(path for path in files if PLACE.search(path.read_text()))
 
 
 def filled(page: Path) -> str:
@@ -53,7 +34,7 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2
-    stale = [page for page in PAGES if filled(page) != page.read_text()]
+    stale = [page for page in pages() if filled(page) != page.read_text()]
     for page in stale:
         if arguments:
             print(f"{page.relative_to(ROOT)}: not the figures of benchmarks/results")
