@@ -234,7 +234,7 @@ def test_epoch(epoch: Any) -> None:
 
 def test_every_argument_is_in_the_table() -> None:
     """The page says what becomes of each argument of DGL's samplers and loader."""
-    page = (Path(__file__).parents[2] / "docs" / "get-started" / "dgl.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "dgl.md").read_text()
     table = page.partition("## Every argument")[2].partition("\n## ")[0]
     loading = dgl.dataloading
     for each in (

@@ -188,7 +188,6 @@ UNMARKED = {
     "developer/statistics-results.md": 4,
     "developer/statistics.md": 2,
     "developer/tried.md": 36,
-    "get-started/pyg.md": 8,
     "guide/cuda-graphs.md": 5,
     "guide/debian.md": 9,
     "guide/heterogeneous.md": 6,

@@ -264,7 +264,7 @@ def test_arguments_are_those_of_pygs_sampler() -> None:
 @pytest.mark.parametrize("name", ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"])
 def test_every_argument_is_in_the_table(name: str) -> None:
     """Ours take what PyG's take, in its order, and the page says what becomes of each."""
-    page = (Path(__file__).parents[2] / "docs" / "get-started" / "pyg.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "pyg.md").read_text()
     table = page.partition("## Every argument")[2].partition("\n## ")[0]
     theirs = inspect.signature(getattr(loaders, name).__init__).parameters
     ours = inspect.signature(getattr(pygsampler.pyg, name).__init__).parameters
