@@ -10,27 +10,9 @@ from tests.style.findings import ROOT, check
 pytestmark = pytest.mark.once
 
 MOST_WORDS = 3000
-# Pages above the limit, with their number of words. A page may get shorter, never longer; a page
-# that is within the limit leaves.
-LONG_PAGES = {
-    "docs/algorithms/operators.md": 4354,
-    "docs/algorithms/programs.md": 3342,
-    "docs/algorithms/samplers.md": 4003,
-    "docs/concepts/randomness.md": 5845,
-    "docs/developer/statistics.md": 3261,
-    "docs/guide/features.md": 3111,
-    "docs/guide/prefetching.md": 3291,
-    "docs/performance/cpu.md": 3162,
-    "docs/performance/gpu.md": 6541,
-    "docs/performance/programs.md": 6550,
-    "docs/research/gnnsampler.md": 3950,
-    "docs/research/nextdoor-figures.md": 3294,
-    "docs/research/pgsampler.md": 3088,
-    "docs/research/turbognn-figures.md": 5074,
-}
 
 
-def test_house_words_and_long_lines_are_in_the_list() -> None:
+def test_pages_have_no_house_words_and_no_long_lines() -> None:
     check("prose", prose.find(ROOT))
 
 
@@ -48,10 +30,7 @@ def test_a_page_is_read_in_a_quarter_of_an_hour() -> None:
     words = {
         str(path.relative_to(ROOT)): len(path.read_text().split()) for path in prose.pages(ROOT)
     }
-    limits = dict.fromkeys(words, MOST_WORDS) | LONG_PAGES
-    assert {name: count for name, count in words.items() if count > limits[name]} == {}
-    unneeded = {name for name in LONG_PAGES if words.get(name, 0) <= MOST_WORDS}
-    assert not unneeded, "take these out of LONG_PAGES"
+    assert {name: count for name, count in words.items() if count > MOST_WORDS} == {}
 
 
 @pytest.mark.parametrize(
