@@ -11,11 +11,10 @@ import random
 import pytest
 from program_examples import EXAMPLES
 from program_graphs import Arrays, graphs, large, larger, seeds_of
-from program_numbers import BatchError
-from program_parity import LAYOUTS, PASSES, Trial
+from program_parity import LAYOUTS, PASSES, Trial, check_algorithm
 from random_programs import program
 
-from pygsampler import research, samplers
+from pygsampler import samplers
 from pygsampler.samplers import layer_wise
 
 pytestmark = pytest.mark.once
@@ -61,9 +60,6 @@ SHIPPED = {
     "saint_edge": samplers.saint_edge(budget=4),
     "saint_edge, independent": samplers.saint_edge(budget=4, method="independent"),
     "saint_walk": samplers.saint_walk(roots=3, length=2),
-    "locality_saint": research.locality_saint(budget=4, score="u", beta=3),
-    "locality_importance": research.locality_importance(nodes=[4, 3], score="u", beta=3, by="hop"),
-    "locality_layers": research.locality_layers(nodes=[4, 3]),
     "seal": samplers.seal(fanouts=[3, -1]),
     "seal, capped": samplers.seal(fanouts=[3, -1, 4], max_nodes_per_hop=3),
     "shadow": samplers.shadow(fanouts=[2, 3]),
@@ -73,17 +69,7 @@ SHIPPED = {
 
 @pytest.mark.parametrize("name", list(SHIPPED))
 def test_algorithms_of_the_package(name: str) -> None:
-    rng, sampler = random.Random(name), SHIPPED[name]
-    edges = 0
-    for number, case in enumerate(CASES.values()):
-        weight = sampler.plan["weight"]
-        trial = Trial(sampler.code, case, seeds_of(case, rng), weight, number + 1)
-        trial.check(threads=4, width=32)
-        trial.check(PASSES, width=64)
-        want = trial.want(sampler.code)
-        # Some graphs have weights that LADIES and FastGCN refuse.
-        edges += 0 if isinstance(want, BatchError) else sum(len(b.indices) for b in want.blocks)
-    assert edges > 0
+    check_algorithm(SHIPPED[name], CASES, random.Random(name))
 
 
 @pytest.fixture(scope="module")

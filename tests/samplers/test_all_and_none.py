@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from sampler_laws import BOTH, of
+from sampler_laws import BOTH, check_weights_of_all_edges, of
 
 import pygsampler as pgs
-from pygsampler import research, samplers
+from pygsampler import samplers
 from pygsampler.samplers import layer_wise
 
 
@@ -27,25 +26,12 @@ def graph() -> pgs.Graph:
         lambda: samplers.fastgcn(nodes=[-1], weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="iid", normalize=False, weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="poisson", weight="w", seed=1),
-        lambda: research.locality_importance(nodes=[-1], weight="w", seed=1),
-        lambda: research.locality_importance(nodes=[-1], by="hop", weight="w", seed=1),
-        lambda: research.locality_layers(nodes=[-1], weight="w", seed=1),
         lambda: samplers.asgcn(nodes=[-1], weight="w", seed=1),
     ],
 )
 def test_all_rows_have_the_weights_of_their_edges(graph: pgs.Graph, made: Any) -> None:
     """Each row is there for certain, so what stands for all of them is what they are."""
-    sampler = made()
-    block = sampler.sample(graph, [0, 2, 3]).blocks[0]
-    weights = graph.edata["w"].numpy()[block.edge_ids.numpy()]
-    if sampler.name == "asgcn":
-        of, to = (graph.ndata[f"h_{end}"].numpy() for end in ("source", "target"))
-        src, dst = (np.asarray(ends) for ends in block.coo())
-        nodes = block.src_nodes.numpy()
-        weights = weights * (of[nodes[src]] + to[nodes[dst]] + 1)
-    found = block.edge_data["w"].numpy()
-    assert len(found) == sum(v in (0, 2, 3) for _, v in BOTH)
-    np.testing.assert_allclose(found, weights, rtol=1e-6)
+    check_weights_of_all_edges(made(), graph)
 
 
 def test_a_bound_of_zero_brings_no_weight(graph: pgs.Graph) -> None:
@@ -54,35 +40,11 @@ def test_a_bound_of_zero_brings_no_weight(graph: pgs.Graph) -> None:
     assert np.isfinite(share).all() and share[0] == 0
 
 
-def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
-    """Draws by no marks at all are uniform, and whoever made them is told."""
-    with pytest.warns(UserWarning, match="locality_scores: no node is marked"):
-        marks = research.locality_scores(graph, threshold=2.0)
-    unmarked = graph.with_data(node_data={"locality": marks})
-    ones = graph.with_data(node_data={"locality": np.ones(5)})
-    for make in (
-        lambda: research.locality(fanouts=[1], hard=True, seed=3),
-        lambda: research.locality_saint(budget=2, hard=True, seed=3),
-        lambda: research.locality_importance(nodes=[2], hard=True, seed=3),
-    ):
-        for batch in range(5):
-            found, same = (
-                make().sample(each, [0, 2], epoch=0, batch=batch) for each in (unmarked, ones)
-            )
-            assert found.num_edges == same.num_edges
-            name = "nodes" if hasattr(found, "nodes") else "input_nodes"
-            assert getattr(found, name).tolist() == getattr(same, name).tolist()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert research.locality_scores(graph, min_neighbors=2, threshold=0.0).any()
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: samplers.saint_node(budget=-1), r"budget: expected an integer from 0 .*got -1"),
         (lambda: samplers.saint_edge(budget=-1), r"budget: expected an integer from 0 .*got -1"),
-        (lambda: research.locality_saint(budget=-1), r"budget: expected an integer from 0"),
         (lambda: samplers.saint_walk(roots=2, length=-1), r"length: expected an integer from 0"),
         (lambda: samplers.mvs(size=0), r"size: expected an integer from 1 .* got 0"),
         (lambda: samplers.ladies(nodes=[]), r"nodes: expected numbers of at least 1 hop, got none"),
@@ -104,9 +66,6 @@ def test_numbers_that_are_none(make: Any, message: str) -> None:
         ),
         (lambda: layer_wise.labor(fanouts=[2], weights=None), "weights: expected True or"),
         (lambda: layer_wise.labor(fanouts=[2], layer_dependency="x"), "layer_dependency: expected"),
-        (lambda: research.locality(fanouts=[2], hard=2), "hard: expected True or False"),
-        (lambda: research.locality(fanouts=[2], beta="3"), "beta: expected a number, got str '3'"),
-        (lambda: research.locality_scores(None), "graph: expected a pygsampler.Graph"),
         (lambda: samplers.clusters(None, 3), "graph: expected a pygsampler.Graph"),
         (lambda: samplers.saint_norms(None, None), "sampler: expected one of subgraphs, got None"),
     ],

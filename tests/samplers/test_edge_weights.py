@@ -239,6 +239,3 @@ def test_the_option() -> None:
     for wrong in ("HT", 1, True, ["ht"]):
         with pytest.raises(ValueError, match=r"edge_weights: expected None or 'ht', got "):
             pgs.PGSampler([3], edge_weights=wrong)
-    for mode in ("queue", "fused", "bsp"):
-        with pytest.raises(ValueError, match=r"mode: .* with edge_weights='ht', got"):
-            pgs.PGSampler([3], edge_weights="ht", mode=mode)

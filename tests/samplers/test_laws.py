@@ -10,10 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sampler_laws import BATCHES, BOTH, DEGREES, LOOPS, batches, edges_of, of, plausible
+from sampler_laws import (
+    BATCHES,
+    BOTH,
+    DEGREES,
+    LOOPS,
+    batches,
+    check_fanouts_are_refused,
+    edges_of,
+    near,
+    of,
+    plausible,
+)
 
 import pygsampler as pgs
-from pygsampler import research, samplers
+from pygsampler import samplers
 from pygsampler.samplers import layer_wise
 
 pytestmark = pytest.mark.once
@@ -27,13 +38,6 @@ def plain() -> pgs.Graph:
 @pytest.fixture(scope="module")
 def normalized() -> pgs.Graph:
     return of(LOOPS, edge_data={"w": 1 / (DEGREES[[v for _, v in LOOPS]] + 1)})
-
-
-def near(values: list[float] | np.ndarray[Any, Any], mean: float) -> None:
-    """Their mean is that within four standard errors."""
-    found = np.asarray(values, float)
-    error = found.std(ddof=1) / math.sqrt(len(found))
-    assert abs(found.mean() - mean) <= 4 * error + 1e-6
 
 
 # ---- layer-wise ------------------------------------------------------------------------------
@@ -169,99 +173,6 @@ def test_fastgcn_is_unbiased(normalized: pgs.Graph) -> None:
     near(sums, (x[3] + x[4]) / 2)
     assert sum(drawn.values()) == 3 * BATCHES
     plausible(drawn, {3: 61 / 113, 4: 52 / 113})
-
-
-@pytest.mark.parametrize(
-    ("by", "seeds", "q"),
-    [
-        ("graph", [4], {3: 61, 4: 52}),
-        ("hop", [0, 3], {0: 1, 1: 1, 2: 2, 3: 1, 4: 1}),
-    ],
-)
-def test_locality_of_layers(
-    normalized: pgs.Graph, by: str, seeds: list[int], q: dict[int, float]
-) -> None:
-    """Rows by q (1 + 2 L); sums are those over all edges in the mean."""
-    scores, x = np.array([0, 0.5, 0, 0.25, 1]), np.array([3, 1, 4, 1, 5])
-    graph = normalized.with_data(node_data={"locality": scores})
-    p = {u: value * (1 + 2 * scores[u]) for u, value in q.items()}
-    law = {u: value / sum(p.values()) for u, value in p.items()}
-    sampler = research.locality_importance(nodes=[3], beta=3, by=by, weight="w", seed=4)
-    w = {
-        (u, v): value for u, v, value in edges_of(pgs.PGSampler([-1]).sample(graph, seeds).numpy())
-    }
-    weights = {v: 1 / sum(to == v for _, to in w) for v in seeds}
-    drawn, sums = Counter[int](), []
-    for batch in batches(sampler, graph, seeds):
-        edges = edges_of(batch.blocks[0])
-        sums.append(sum(value * x[u] for u, v, value in edges if v == seeds[0]))
-        times = {u: round(value / weights[v] * 3 * law[u]) for u, v, value in edges}
-        drawn.update(times)
-    near(sums, weights[seeds[0]] * sum(x[u] for u, v in w if v == seeds[0]))
-    assert sum(drawn.values()) == 3 * BATCHES
-    plausible(drawn, law)
-
-
-def test_locality_of_layers_without_it(normalized: pgs.Graph) -> None:
-    graph = normalized.with_data(node_data={"locality": np.arange(5) / 4})
-    for by, plain in (
-        ("graph", samplers.fastgcn(nodes=[2, 3], weight="w", seed=4)),
-        ("hop", samplers.ladies(nodes=[2, 3], method="iid", normalize=False, weight="w", seed=4)),
-    ):
-        ours = research.locality_importance(nodes=[2, 3], beta=1, by=by, weight="w", seed=4)
-        for one, other in zip(*(batches(s, graph, [0, 3], 50) for s in (ours, plain)), strict=True):
-            for mine, theirs in zip(one.blocks, other.blocks, strict=True):
-                assert edges_of(mine) == edges_of(theirs)
-    marked = research.locality_importance(nodes=[2], hard=True, weight="w", seed=4)
-    assert 0 not in {u for b in batches(marked, graph, [0, 3], 50) for u, *_ in edges_of(b)}
-    with pytest.raises(ValueError, match="by: expected 'graph' or 'hop', got 'all'"):
-        research.locality_importance(nodes=[2], by="all")
-    with pytest.raises(ValueError, match="beta: expected a number >= 1, got 0"):
-        research.locality_importance(nodes=[2], beta=0)
-
-
-@pytest.mark.parametrize("reuse", [0, 0.25, 1])
-def test_locality_layers_draw_by_degree_and_some_rows_twice(
-    normalized: pgs.Graph, reuse: float
-) -> None:
-    """Pairs of rows of two hops, one draw each, have their exact law, and sums are unbiased."""
-    degrees = {0: 3, 1: 3, 2: 4, 3: 3, 4: 2}
-    senders = {v: {u for u, to in LOOPS if to == v} for v in degrees}
-    x = np.array([3, 1, 4, 1, 5])
-    law: dict[tuple[int, int], float] = Counter()
-    for upper in senders[4]:
-        first = degrees[upper] / sum(degrees[u] for u in senders[4])
-        candidates = senders[4] | senders[upper]
-        for chance, times in ((1 - reuse, 1), (reuse, 2)):
-            p = {u: degrees[u] * (times if u == upper else 1) for u in candidates}
-            for u, each in p.items():
-                law[upper, u] += first * chance * each / sum(p.values())
-    law = {pair: p for pair, p in law.items() if p}
-    sampler = research.locality_layers(nodes=[1, 1], reuse=reuse, weight="w", seed=6)
-    drawn, sums = Counter[tuple[int, int]](), []
-    for batch in batches(sampler, normalized, [4]):
-        outer, inner = (edges_of(block) for block in batch.blocks)
-        ((upper, *_),) = inner
-        (row,) = {u for u, *_ in outer}
-        drawn[upper, row] += 1
-        sums.append(sum(value * x[u] for u, v, value in outer if v == 4))
-    plausible(drawn, law)
-    near(sums, (x[3] + x[4]) / 2)
-
-
-def test_locality_layers_of_all_rows_and_of_wrong_shares(normalized: pgs.Graph) -> None:
-    every = research.locality_layers(nodes=[-1, -1], weight="w", seed=6)
-    plain = samplers.fastgcn(nodes=[-1, -1], weight="w", seed=6)
-    for one, other in zip(
-        *(batches(s, normalized, [0, 3], 3) for s in (every, plain)), strict=True
-    ):
-        for mine, theirs in zip(one.blocks, other.blocks, strict=True):
-            assert edges_of(mine) == edges_of(theirs)
-    for reuse in (-0.1, 1.1, math.nan):
-        with pytest.raises(ValueError, match="reuse: expected a number from 0 to 1, got"):
-            research.locality_layers(nodes=[2], reuse=reuse)
-    with pytest.raises(TypeError, match="reuse: expected a number, got bool True"):
-        research.locality_layers(nodes=[2], reuse=True)
 
 
 def test_asgcn_draws_by_scores(normalized: pgs.Graph) -> None:
@@ -484,16 +395,6 @@ def test_vrgcn_weighs_what_is_there_for_all(plain: pgs.Graph) -> None:
     near(sums, x[[0, 1, 3]].sum())
 
 
-def test_locality_draws_by_marks() -> None:
-    graph = pgs.Graph.from_coo(np.array([1, 2, 3]), np.zeros(3, int), num_nodes=4)
-    graph = graph.with_data(node_data={"locality": np.array([0, 1, 0, 0])})
-    sampler = research.locality(fanouts=[1], beta=3.0, seed=10)
-    found = Counter(edges_of(b.blocks[0])[0][0] for b in batches(sampler, graph, [0]))
-    plausible(found, {1: 3 / 5, 2: 1 / 5, 3: 1 / 5})
-    with pytest.raises(ValueError, match=r"beta: expected a number >= 1, got 0\.5"):
-        research.locality(fanouts=[1], beta=0.5)
-
-
 # ---- subgraphs -------------------------------------------------------------------------------
 
 
@@ -560,24 +461,15 @@ def test_pass_draws_by_its_attention() -> None:
 # ---- mistakes --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["graphsage", "kgcn", "labor", "locality", "seal", "shadow"])
+@pytest.mark.parametrize("name", ["graphsage", "kgcn", "labor", "seal", "shadow"])
 def test_fanouts_that_are_none(name: str) -> None:
-    module = {"labor": layer_wise, "locality": research}.get(name, samplers)
-    make = getattr(module, name)
-    with pytest.raises(TypeError, match=r"fanouts: expected a list of int, .* got int 5"):
-        make(fanouts=5)
-    with pytest.raises(TypeError, match=r"fanouts\[1\]: expected an integer .* got str 'a'"):
-        make(fanouts=[5, "a"])
-    with pytest.raises(ValueError, match=r"fanouts\[0\]: expected an integer .* got -2"):
-        make(fanouts=[-2, 5])
+    check_fanouts_are_refused(getattr(layer_wise if name == "labor" else samplers, name))
 
 
-@pytest.mark.parametrize(
-    "name", ["ladies", "fastgcn", "locality_importance", "locality_layers", "asgcn"]
-)
+@pytest.mark.parametrize("name", ["ladies", "fastgcn", "asgcn"])
 def test_layers_that_are_none(name: str) -> None:
     with pytest.raises(TypeError, match=r"nodes: expected a list of int, .* got int 5"):
-        getattr(research if name.startswith("locality") else samplers, name)(nodes=5)
+        getattr(samplers, name)(nodes=5)
 
 
 def test_a_graph_with_types() -> None:

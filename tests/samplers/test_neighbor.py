@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pickle
-
 import hypothesis.strategies as st
 import pytest
 import reference
@@ -9,9 +7,11 @@ from graphs import Case, as_lists, cases, circulant
 from hypothesis import given, settings
 
 import pygsampler as pgs
+from pygsampler._sampling.extensions import MODES as REGISTERED
 
-MODES = ("auto", "queue")
-# What the queue does not do.
+# The registered modes whose batches are the batches of mode "auto", by code of their own.
+MODES = ("auto", *(n for n, mode in REGISTERED.items() if mode.has_cpu_code and mode.equals_auto))
+# No other mode goes with these.
 TREES = ({"frontier": "new"}, {"disjoint": True}, {"frontier": "new", "disjoint": True})
 KINDS = (*({"mode": mode} for mode in MODES), *TREES)
 FANOUTS = st.lists(st.integers(-1, 5), min_size=1, max_size=3)
@@ -148,9 +148,6 @@ def test_every_part_of_the_identity_matters():
 
     base = edges()
     assert edges() == base
-    assert edges(mode="queue", mode_options={"ordered": False}) == base
-    for fetch_size in (1, 5, 256):
-        assert edges(mode="queue", mode_options={"fetch_size": fetch_size}) == base
     others = [
         edges(seed=1),
         edges(seed=1 << 32),
@@ -254,15 +251,11 @@ def test_spawned_workers_of_torch_draw_numbers_of_their_own():
 
 
 def test_options_show():
-    sampler = pgs.PGSampler([3, -1], seed=5, replace=True, mode="queue", map_bytes=100)
+    sampler = pgs.PGSampler([3, -1], seed=5, replace=True, mode="persistent", map_bytes=100)
     assert sampler.fanouts == (3, -1)
-    assert (sampler.replace, sampler.mode, sampler.map_bytes) == (True, "queue", 100)
-    options = {"fetch_size": 5}
-    fetching = pgs.PGSampler([3], mode="queue", mode_options=options, seed=5)
-    assert pickle.loads(pickle.dumps(fetching)).mode_options == fetching.mode_options == options
-    assert repr(fetching) == "PGSampler([3], mode='queue', mode_options={'fetch_size': 5}, seed=5)"
+    assert (sampler.replace, sampler.mode, sampler.map_bytes) == (True, "persistent", 100)
     assert repr(sampler) == (
-        "PGSampler([3, -1], replace=True, mode='queue', map_bytes=100, seed=5)"
+        "PGSampler([3, -1], replace=True, mode='persistent', map_bytes=100, seed=5)"
     )
     assert repr(pgs.PGSampler((2,), seed=0)) == "PGSampler([2], seed=0)"
 

@@ -9,10 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sampler_laws import BATCHES, BOTH, DEGREES, EDGES, LOOPS, batches, edges_of, of, plausible
+from sampler_laws import (
+    BATCHES,
+    BOTH,
+    DEGREES,
+    EDGES,
+    LOOPS,
+    batches,
+    bound,
+    edges_of,
+    of,
+    plausible,
+    worked,
+)
 
 import pygsampler as pgs
-from pygsampler import research, samplers
+from pygsampler import samplers
 
 pytestmark = pytest.mark.once
 
@@ -22,44 +34,11 @@ def plain() -> pgs.Graph:
     return of(BOTH)
 
 
-def bound(p: float) -> float:
-    """Four standard deviations of how often what has the chance p is met."""
-    return 4 * math.sqrt(max(p * (1 - p), 0) * BATCHES) + 1e-6
-
-
-def worked(graph: Any, chance: list[float], joint: dict[tuple[int, int], float]) -> None:
-    """Batches whose norms are those of a table; how often each vertex was met."""
-    met, pairs = Counter[int](), Counter[tuple[int, int]]()
-    for made in graph:
-        met.update(made.nodes.tolist())
-        for v, p in zip(made.nodes.tolist(), made.extra["node_norm"].tolist(), strict=True):
-            assert p == pytest.approx(chance[v], rel=1e-6)
-        for u, v, value in edges_of(made):
-            both = joint[min(u, v), max(u, v)] if u != v else chance[v]
-            assert value == pytest.approx(both / chance[v], rel=1e-5)
-            pairs[u, v] += 1
-    for v, p in enumerate(chance):
-        assert abs(met[v] - p * BATCHES) <= bound(p)
-    for (u, v), p in joint.items():
-        assert abs(pairs[u, v] - p * BATCHES) <= bound(p)
-
-
 def test_saint_norms_are_exact(plain: pgs.Graph) -> None:
     sampler = samplers.saint_node(budget=2, seed=11)
     joint = [0.08, 0.12, 0.12, 0.12, 0.04]
     chance = [0.36, 0.36, 0.51, 0.36, 0.19]
     worked(batches(sampler, plain, []), chance, dict(zip(EDGES, joint, strict=True)))
-
-
-def test_norms_of_vertices_drawn_by_locality(plain: pgs.Graph) -> None:
-    graph = plain.with_data(node_data={"locality": np.array([0, 1, 0.5, 0, 0])})
-    q = np.array([1, 3, 2, 1, 1]) / 8
-    chance = 1 - (1 - q) ** 2
-    joint = {(u, v): 2 * q[u] * q[v] for u, v in EDGES}
-    sampler = research.locality_saint(budget=2, beta=3.0, seed=11)
-    worked(batches(sampler, graph, []), list(chance), joint)
-    with pytest.raises(ValueError, match=r"beta: expected a number >= 1, got 0\.5"):
-        research.locality_saint(budget=2, beta=0.5)
 
 
 def test_loops_are_there_with_their_vertices() -> None:

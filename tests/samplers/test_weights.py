@@ -267,9 +267,6 @@ def test_weights_that_are_none(value: float, text: str, edge: int) -> None:
         ({"prob": "w", "mask": "m"}, ValueError, "^prob, mask: expected at most one of them"),
         ({"prob": 3}, TypeError, "^prob: expected the name of an edge array, got int 3"),
         ({"mask": b"m"}, TypeError, "^mask: expected the name of an edge array, got bytes"),
-        ({"prob": "w", "mode": "queue"}, ValueError, "^mode: expected 'auto' or 'persistent' with"),
-        ({"mask": "m", "mode": "bsp"}, ValueError, "^mode: expected .* with mask, got 'bsp'"),
-        ({"mask": "m", "mode": "fused"}, ValueError, "^mode: expected .* with mask, got 'fused'"),
     ],
 )
 def test_options(options: dict[str, Any], error: type[Exception], text: str) -> None:

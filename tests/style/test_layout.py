@@ -50,3 +50,8 @@ def test_arrows_are_of_all_imports(tmp_path: Path) -> None:
     (package / "py.typed").write_text("")
     assert layout.arrows(tmp_path) == {"__init__": {"one"}, "one": {"sub"}, "sub": {"three"}}
     assert len(layout.entries(package)) == 4
+
+
+def test_only_the_package_itself_imports_research() -> None:
+    graph = layout.arrows(ROOT)
+    assert {entry for entry, targets in graph.items() if "research" in targets} == {"__init__"}

@@ -6,6 +6,7 @@ import threading
 from typing import Any, NamedTuple
 
 from pygsampler._engine.checks import integer
+from pygsampler._sampling.extensions import FAMILIES
 from pygsampler._sampling.plan import Plan
 
 # A record batch has to fit a message of gRPC's, and lists count in 32 bits.
@@ -62,22 +63,18 @@ class Most:
             )
 
     def edges(self, plan: Plan, seeds: int) -> int:
-        """At most; exactly of walks and samples by steps. 0 for a program, which does not say."""
+        """Returns the most edges of a plan; 0 for a program, whose edges are not known.
+
+        For walks, and for registered families, it is the exact number of draws.
+        """
         family = plan["family"]
         if family == "program":
             return 0
         if family == "walk":
             roots, walks = plan["roots"] or 1, plan["walks_per_seed"] or 1
             return int(seeds // roots * walks * plan["length"])
-        if family == "khop":
-            if plan["sizes"] is not None:
-                return int(seeds * sum(plan["sizes"]))
-            found: int = 0
-            width = seeds
-            for fanout in plan["fanouts"]:
-                width *= fanout
-                found += width
-            return found
+        if family in FAMILIES:
+            return FAMILIES[family].num_edges(plan, seeds)
         if family in ("hgt", "labor"):
             hops: int = len(plan["num_samples" if family == "hgt" else "fanouts"])
             return self._edges * hops

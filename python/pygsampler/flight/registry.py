@@ -8,10 +8,10 @@ from typing import Any
 from pygsampler._arrays.datetimes import datetime_kind
 from pygsampler._engine.checks import describe
 from pygsampler._sampling.engine_sampler import EngineSampler, TemporalEngineSampler
+from pygsampler._sampling.extensions import FAMILIES
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.programs import Program
-from pygsampler.research.step_sampling import KHop, LayerSample
 from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
@@ -25,13 +25,12 @@ SERVED = (
     HGTSampler,
     HeteroWalk,
     LaborSampler,
-    KHop,
-    LayerSample,
     MetaPathWalk,
     PGSampler,
     PinSAGE,
     Program,
     RandomWalk,
+    *(kind for family in FAMILIES.values() for kind in family.samplers),
 )
 
 
@@ -72,8 +71,10 @@ def sampler_from_plan(
     if family == "program":
         fields = {name: value for name, value in plan.items() if name != "family"}
         return Program(fields, seed, "program", {})
-    kind: Any = {"hgt": HGTSampler, "labor": LaborSampler, "khop": KHop}.get(family, PGSampler)
-    if family == "walk":
+    kind: Any = {"hgt": HGTSampler, "labor": LaborSampler}.get(family, PGSampler)
+    if family in FAMILIES:
+        kind = FAMILIES[family].samplers[0]
+    elif family == "walk":
         kind = RandomWalk if plan["top_visits"] is None else PinSAGE
     made = object.__new__(kind)
     Sampler.__init__(made, seed)

@@ -26,7 +26,7 @@ from pygsampler._engine.array_descriptor import ArrayDescriptor
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.schema import Schema, relation_name
-from pygsampler.research.step_samples import StepSamples
+from pygsampler._sampling.extensions import FAMILIES
 from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import Visits
 
@@ -81,7 +81,10 @@ _KINDS = {
     "typed": _ResultKind(MiniBatch, at.MAGIC, ()),
     "walks": _ResultKind(Walks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
     "visits": _ResultKind(Visits, at.WALK_MAGIC, ()),
-    "steps": _ResultKind(StepSamples, at.STEP_MAGIC, ("seed",)),
+}
+_REGISTERED = {family.result_kind: family.result for family in FAMILIES.values()}
+_KINDS |= {
+    kind: _ResultKind(result, result._signature, ("seed",)) for kind, result in _REGISTERED.items()
 }
 _NAMES = {kind.made: name for name, kind in _KINDS.items() if name != "typed"}
 
@@ -257,8 +260,8 @@ def _check_words(kind: str, words: list[int], more: dict[str, Any]) -> None:
         expected = _num_words(words, 1, 1, len(more["names"]))
     elif kind == "typed":
         expected = _num_words(words, len(more["node_types"]), len(more["edge_types"]), 0)
-    elif kind == "steps":
-        expected = at.STEP_WORDS
+    elif kind in _REGISTERED:
+        expected = _REGISTERED[kind]._num_words
     if count != expected:
         raise _damaged("words", f"those of {kind}", f"{count} words")
 
@@ -316,7 +319,9 @@ def _parts(
                 of_type = {"number": hop, "type": relation_name(edge_type)}
                 parts.append(_block(of_type, words, start, widths))
         return parts
-    rows = {"visits": _TOP_ROWS, "steps": at.STEP_ROWS}.get(kind, at.WALK_ROWS)
+    rows: Iterable[ArrayDescriptor] = _TOP_ROWS if kind == "visits" else at.WALK_ROWS
+    if kind in _REGISTERED:
+        rows = _REGISTERED[kind]._descriptors.values()
     return [_RecordPart({"part": kind}, _values(rows, words, 0, words))]
 
 

@@ -23,13 +23,13 @@ from pygsampler._graph.program_arrays import ProgramArrayNames
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.extensions import function_of_class
 from pygsampler._sampling.pending import GroupLauncher
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.request import SampleRequest
 from pygsampler._sampling.sampler import Sampler, check_graph
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.programs._language import inputs
-from pygsampler.programs._language.class_frontend import function_of_class
 from pygsampler.programs._language.expressions import (
     Input,
     NodeList,
@@ -107,26 +107,8 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
     ``HeteroGraph``: see ``HeteroProgram``. docs/algorithms/operators.md has the operators, which
     are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
 
-    A class is a factory of samplers too, with the constants that its ``__init__`` takes:
-
-    - In NextDoor's style (Jangda et al., EuroSys 2021) it has ``steps`` and ``sampling_type``
-      (``"individual"`` or ``"collective"``), attributes or methods without arguments;
-      ``sample_size(step)``, how many edges of each transit, or rows for all transits, are drawn;
-      ``next(A, transits, C, step)``, by what they are drawn of ``C = A[:, transits]``: a matrix of
-      its edges, a vector along its rows, or None for equal chances; and, where they differ from
-      what is said here, ``unique(step)``, whether a step's edges or rows are distinct (False), and
-      ``step_transits(A, sampled, transits, step)``, the next step's transits (``sampled.row()``).
-      Its samplers take ``output``: ``"blocks"``, or ``"steps"`` for ``batch.extra["step_0"]`` and
-      so on, the distinct nodes that each step met.
-    - In GNNSampler's style (Liu et al., 2021) it has ``init(A, seeds)``, which returns a state of
-      any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or a dictionary of
-      matrices of the same edges, or None, and the next state; and, where blocks are not what is
-      wanted, ``result(A, state, blocks)``, which returns what a function would.
-    - In GNNSampler's named steps (its section 3, Algorithms 1 to 3) it has the methods of a
-      listing, each with those of the listing's names that it needs as arguments: ``layers``,
-      ``get_sample_num``, ``get_neighbor`` or ``get_prob_distribution``, and ``sample_node`` for
-      blocks; ``subgraph_size`` and ``sample_node`` for a subgraph. docs/algorithms/programs.md has
-      all steps.
+    A class is a factory of samplers too, with the constants that its ``__init__`` takes, if it has
+    the methods of NextDoor's or GNNSampler's style (docs/algorithms/programs.md).
     """
     if inspect.isclass(function):
         function = function_of_class(function)

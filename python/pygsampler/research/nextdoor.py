@@ -13,7 +13,7 @@ from pygsampler._engine.checks import describe, index, integer
 from pygsampler._engine.public_home import set_public_module
 from pygsampler._sampling.pending import CompletedJob
 from pygsampler._sampling.sampler import Sampler, check_graph, from_pickle
-from pygsampler.programs._language.class_checks import check_methods
+from pygsampler.research.class_checks import check_methods
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph

@@ -16,7 +16,7 @@ from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.research.step_samples import StepSamples
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import torch
 
@@ -144,6 +144,17 @@ def _restored(kind: type[S], fields: dict[str, Any], seed: int, epoch: int, numb
     sampler = _from_fields(kind, fields, seed)
     sampler._numbers.go_on(epoch, number)
     return sampler
+
+
+def num_edges(plan: Mapping[str, Any], seeds: int) -> int:
+    """Returns the number of edges that a plan draws from ``seeds`` nodes."""
+    if plan["sizes"] is not None:
+        return int(seeds * sum(plan["sizes"]))
+    edges, width = 0, seeds
+    for fanout in plan["fanouts"]:
+        width *= fanout
+        edges += width
+    return edges
 
 
 class KHop(_StepSampler):

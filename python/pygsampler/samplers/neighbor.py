@@ -23,10 +23,10 @@ from pygsampler._sampling.request import HeteroRequest, SampleRequest, TemporalR
 from pygsampler._sampling.sampler import Sampler, from_pickle
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.samplers.neighbor_plan import (
-    MODE_OPTIONS,
     NEIGHBOR,
     hetero_plan,
     neighbor_plan,
+    options_of_mode,
 )
 from pygsampler.samplers.temporal import Temporal, as_rule, check_window_of
 
@@ -93,22 +93,11 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     mode : str
         The way in which a GPU samples; the batches are equal. ``"auto"`` is the fastest known for
         the shape. ``"persistent"``: all hops in one launch, in phases that all blocks of threads go
-        through together. ``"fused"``: all hops in one launch, rows dealt out beforehand. ``"bsp"``:
-        a few launches for each hop, whose size the host reads in between. ``"queue"``: the task
-        queue of the paper, without a barrier between hops. On the CPU ``"queue"`` is such a task
-        queue too, and the other modes are equal. With ``frontier="new"``, ``disjoint=True``,
-        ``prob``, ``mask`` or ``edge_weights`` it is one of the first two. ``"reservoir"``, for
-        comparisons, samples by TurboGNN's kernels, which read every row in full: its batches are
-        uniform too, but by other random numbers, so they are other batches, and it refuses
-        ``replace`` too.
+        through together; the CPU samples as in ``"auto"``. Other modes are there for comparison,
+        and docs/research/modes.md has them: one of them samples other batches, and none goes with
+        ``frontier="new"``, ``disjoint=True``, ``prob``, ``mask`` or ``edge_weights``.
     mode_options : mapping, optional
-        Options of one mode. ``"queue"``: ``ordered`` (True); False skips, on a GPU, the step that
-        numbers nodes in the canonical order: the edges are the same in original ids, and the nodes
-        after the seeds are numbered as they arrive. ``fetch_size`` (None), from 1 to 256: how many
-        tasks a worker, or a block of threads, takes from the queue at a time; the paper has 5
-        (section III-C). None is 16 on the CPU, and on a GPU more where more tasks wait. It changes
-        no batch. ``"reservoir"``: ``degree_threshold``, ``block_threshold``, ``memory``,
-        ``schedule`` and ``streams``, as docs/research/turbognn.md has them.
+        Options of a mode for comparison, by name.
     map_bytes : int, optional
         Bytes that a batch in flight may use to number its nodes. A map of 4 bytes for each node of
         the graph (8 for batches of ``2**24`` nodes and more) is faster; where it needs more than
@@ -122,11 +111,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     -----
     Random numbers are counter-based (Philox4x32-10 for each row, SplitMix64 for each draw), and
     sampling without replacement is Robert Floyd's algorithm, so that a row costs O(fanout) at
-    any degree; docs/developer/draws.md has the rules. The hops of a batch and mode ``"queue"``
-    follow the paper "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload
-    Fusion", sections III-B and III-C; ``frontier`` is DGL's or PyG's. Mode ``"reservoir"`` follows
-    the paper "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on
-    GPUs" (Wu et al.), section III-B.
+    any degree; docs/developer/draws.md has the rules. The hops of a batch follow the paper
+    "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload Fusion", sections
+    III-B and III-C; ``frontier`` is DGL's or PyG's.
 
     For a ``HeteroGraph``, ``seeds`` are a mapping of node types to ids, ``exclude`` is one of edge
     types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
@@ -229,7 +216,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def mode(self) -> str:
-        """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"``, ``"queue"`` or ``"reservoir"``."""
+        """``"auto"``, ``"persistent"``, or a mode for comparison (docs/research/modes.md)."""
         if self._plan["family"] in ("typed", "temporal"):
             return "auto"
         mode: str = self._plan.get("mode", self._plan["family"])
@@ -264,7 +251,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """The options of the mode that have not their default values; None where there are none."""
         options = {
             name: self._plan[name]
-            for name, usual in MODE_OPTIONS.get(self.mode, {}).items()
+            for name, usual in options_of_mode(self.mode).items()
             if self._plan.get(name, usual) != usual
         }
         return options or None
@@ -445,7 +432,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return self._with(seed=seed)
 
     def with_gpu_share(self, share: float) -> Sampler[MiniBatch]:
-        """Returns a sampler that uses at most ``share`` of a GPU; mode ``"bsp"`` has no bound."""
+        """Returns a sampler that uses at most ``share`` of a GPU, if its mode has such a bound."""
         if type(self) is not PGSampler:
             return super().with_gpu_share(share)
         return self._bounded(self._with(), share)

@@ -13,6 +13,7 @@ from pygsampler._arrays.datetimes import (
 )
 from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import relation_name
+from pygsampler._sampling.extensions import MODES
 from pygsampler._sampling.plan import ByRelation, Plan
 from pygsampler.samplers.temporal import Temporal, as_rule
 
@@ -22,20 +23,8 @@ _NO_WINDOW = 2.0**62
 # The options that every family takes.
 _COMMON = ("fanouts", "replace", "frontier", "prob", "mask", "edge_weights")
 
-# The modes of the family of neighbours; the others are families of their own.
+# The modes of the family of neighbors; the registered modes are families of their own.
 NEIGHBOR = ("auto", "persistent")
-_MODES = (*NEIGHBOR, "fused", "bsp", "queue", "reservoir")
-# The options of single modes, with their default values.
-MODE_OPTIONS: dict[str, dict[str, Any]] = {
-    "queue": {"ordered": True, "fetch_size": None},
-    "reservoir": {
-        "degree_threshold": None,
-        "block_threshold": None,
-        "memory": "adaptive",
-        "schedule": True,
-        "streams": None,
-    },
-}
 
 
 def neighbor_plan(options: Mapping[str, Any]) -> Plan:
@@ -141,10 +130,15 @@ def rule_of_plan(plan: Plan, spans: bool) -> Temporal | None:
 
 
 def _family(mode: Any) -> dict[str, str]:
-    """The fields of a plan that say how."""
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise ValueError(f"mode: expected one of {_MODES}, got {describe(mode)}")
+    """Returns the fields of a plan that a mode sets: its family, and the mode of neighbors."""
+    if not isinstance(mode, str) or mode not in (*NEIGHBOR, *MODES):
+        raise ValueError(f"mode: expected one of {(*NEIGHBOR, *MODES)}, got {describe(mode)}")
     return {"family": "neighbor", "mode": mode} if mode in NEIGHBOR else {"family": mode}
+
+
+def options_of_mode(mode: str) -> Mapping[str, Any]:
+    """Returns the options of a mode, with their default values."""
+    return MODES[mode].options if mode in MODES else {}
 
 
 def _of_mode(mode: str, given: Any) -> dict[str, Any]:
@@ -153,7 +147,7 @@ def _of_mode(mode: str, given: Any) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping):
         raise TypeError(f"mode_options: expected a mapping, got {describe(given)}")
-    known = MODE_OPTIONS.get(mode, {})
+    known = options_of_mode(mode)
     for name in given:
         if name not in known:
             expected = f"options of {tuple(known)}" if known else "none"

@@ -96,10 +96,8 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         4 bytes per node; ``"auto"`` takes the former if half of the free memory has room for it. On
         the CPU ``"packed"`` keeps 16 bytes per edge, built by the first call, for walks without
         ``prob``, stops, restarts, metapath, ``p`` and ``q``; ``"auto"``, and all other walks, are
-        ``"csr"``. ``execution``: on a GPU ``"sample"`` gives each walk a thread; ``"transit"``
-        groups walks, step by step, by their nodes, and needs a ``layout`` other than ``"packed"``
-        (docs/research/nextdoor.md), as ``"transit_uncached"`` and ``"transit_plain"`` do with less;
-        ``"auto"`` is ``"sample"``.
+        ``"csr"``. ``execution``: on a GPU ``"sample"``, which is ``"auto"``, gives each walk a
+        thread; the engine has others for comparison (docs/research/modes.md).
     seed : int, optional
         As for ``PGSampler``.
 
@@ -109,7 +107,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     cores, and stored with the graph (docs/guide/walks.md). With ``p`` and ``q`` edges are proposed
     by weight and accepted with a chance, for up to 64 tries; what is open then is drawn exactly.
     Sources: DeepWalk (Perozzi et al., 2014), node2vec (Grover and Leskovec, 2016, section 3.2);
-    executions by sample and by transit are NextDoor's (Jangda et al., 2021, section 5).
+    the execution by sample is one of NextDoor's (Jangda et al., 2021, section 5).
     docs/developer/walk-draws.md has the rules.
 
     One sampler may be used from many threads at once.

@@ -12,10 +12,12 @@ from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._cli.doctor.remedies import remedy
 from pygsampler._cli.doctor.report import Problem, Section
 from pygsampler._graph.graph import Graph
+from pygsampler._sampling.extensions import MODES
 from pygsampler.samplers.neighbor import PGSampler
+from pygsampler.samplers.neighbor_plan import NEIGHBOR
 
-CPU_MODES = ("auto", "queue", "reservoir")
-DEVICE_MODES = ("auto", "persistent", "fused", "bsp", "queue", "reservoir")
+CPU_MODES = ("auto", *(name for name, mode in MODES.items() if mode.has_cpu_code))
+DEVICE_MODES = (*NEIGHBOR, *MODES)
 _VERTICES, _SEEDS, _HUB = 1200, 300, 3000
 
 
@@ -72,12 +74,13 @@ def _devices() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _compare(case: Case, device: str, mode: str) -> str | None:
-    if mode == "reservoir" and case.replace:
-        return None  # it knows none
+    registered = MODES.get(mode)
+    if case.replace and registered is not None and not registered.takes_replace:
+        return None
     indptr, indices, seeds = _graph(case)
     graph = Graph.from_csc(indptr, indices)
-    # The batches of all other modes are equal.
-    expected = _sample(graph, case, seeds, mode if mode == "reservoir" else "auto")
+    equals_auto = registered is None or registered.equals_auto
+    expected = _sample(graph, case, seeds, "auto" if equals_auto else mode)
     wrong = _breach(case, indptr, indices, expected)
     if wrong:
         return wrong

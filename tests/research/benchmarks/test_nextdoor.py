@@ -22,7 +22,7 @@ from benchmarks.research import nextdoor
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 KINDS = ("DeepWalk", "PPR", "node2vec", "k-hop", "layer")
 
 CODE = """

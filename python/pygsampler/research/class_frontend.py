@@ -1,7 +1,24 @@
 """Classes as programs, in the style of NextDoor or of GNNSampler.
 
-Sources: NextDoor (Jangda et al., 2021), GNNSampler (Liu et al., 2021). A class becomes the function
-that a user would have written, so both result in the same plan.
+A class becomes the function that a user would have written, so both result in the same plan.
+
+- In NextDoor's style (Jangda et al., EuroSys 2021) a class has ``steps`` and ``sampling_type``
+  (``"individual"`` or ``"collective"``), attributes or methods without arguments;
+  ``sample_size(step)``, the number of edges of each transit, or of rows for all transits, that are
+  drawn; ``next(A, transits, C, step)``, which returns the weights of the draws from
+  ``C = A[:, transits]``: a matrix of its edges, a vector along its rows, or None for equal chances.
+  It may have ``unique(step)``, True if a step's edges or rows are distinct (False), and
+  ``step_transits(A, sampled, transits, step)``, the next step's transits (``sampled.row()``). Its
+  samplers take ``output``: ``"blocks"``, or ``"steps"`` for ``batch.extra["step_0"]`` and so on,
+  the distinct nodes that each step met.
+- In GNNSampler's style (Liu et al., 2021) a class has ``init(A, seeds)``, which returns a state of
+  any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or a dictionary of
+  matrices of the same edges, or None, and the next state. It may have
+  ``result(A, state, blocks)``, which returns what a function would, instead of blocks.
+- In GNNSampler's named steps (its section 3, Algorithms 1 to 3) a class has the methods of a
+  listing, each with those of the listing's names that it needs as arguments: ``layers``,
+  ``get_sample_num``, ``get_neighbor`` or ``get_prob_distribution``, and ``sample_node`` for blocks;
+  ``subgraph_size`` and ``sample_node`` for a subgraph. docs/algorithms/programs.md has all steps.
 """
 
 from __future__ import annotations
@@ -11,16 +28,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pygsampler._engine.checks import describe
-from pygsampler.programs._language.class_checks import (
+from pygsampler.programs._language.expressions import Matrix, NodeList, Vector
+from pygsampler.programs._language.graph_matrix import GraphMatrix
+from pygsampler.research.class_checks import (
     attribute,
     check_methods,
     count,
     integer,
     refuse,
 )
-from pygsampler.programs._language.expressions import Matrix, NodeList, Vector
-from pygsampler.programs._language.gnnsampler_steps import check_steps, has_steps, run_steps
-from pygsampler.programs._language.graph_matrix import GraphMatrix
+from pygsampler.research.gnnsampler_steps import check_steps, has_steps, run_steps
 
 __all__ = ["function_of_class"]
 

@@ -12,7 +12,7 @@ from partners import partner
 
 torch = partner("torch")
 pytestmark = pytest.mark.once
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pygsampler._engine.checks import describe
-from pygsampler.programs._language.class_checks import attribute, count, integer, refuse
 from pygsampler.programs._language.expressions import Matrix, NodeList
 from pygsampler.programs._language.graph_matrix import GraphMatrix
+from pygsampler.research.class_checks import attribute, count, integer, refuse
 
 __all__ = ["check_steps", "has_steps", "run_steps"]
 

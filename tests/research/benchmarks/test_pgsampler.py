@@ -17,7 +17,7 @@ from tests.support.gpu_part import PRELUDE
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 CODE = (
     PRELUDE

@@ -14,7 +14,7 @@ from tests.gpu import run_with_driver
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 CODE = """
 import sys

@@ -14,7 +14,7 @@ from partners import partner
 torch = partner("torch")
 partner("scipy")
 pytestmark = pytest.mark.once
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
