@@ -379,7 +379,7 @@ def test_a_graph_on_a_gpu_gets_tables_of_the_cpu() -> None:
     assert [(each.device, each.pinned) for each in placed] == [("cuda:0", False), ("cuda:0", True)]
     (drawn,) = dgl_graph._taken(g).drawn.values()
     for each in placed:
-        inside = each._source._drawn_by("prob", "w")
+        inside = each._source._sampled_edges("prob", "w")
         assert inside._host is drawn.host._source
         assert (inside.device, inside.pinned) == (each.device, each.pinned)
     assert dgl_graph.weighted_graph(g, there[0], "prob", "w") is placed[0]

@@ -88,7 +88,7 @@ def read(memory: Any) -> Result:
     """A batch in lists, of the words that describe it."""
     data = memory
     if memory.device >= 0 and memory.size:
-        whole = Array._of(memory.data, memory.size // 4, 32, memory, device=memory.device)
+        whole = Array._from_address(memory.data, memory.size // 4, 32, memory, device=memory.device)
         data = whole.cpu()._owner
 
     def array(dtype: str, offset: int, count: int) -> Any:

@@ -85,7 +85,7 @@ def homogeneous_view(
     nodes = {kind: group._nodes[kind] for kind in ends}
     ndata = {kind: group._ndata[kind] for kind in ends}
     part = RelationGroup(nodes, {kind: relations[kind] for kind in types}, ndata)
-    counts = [relations[kind]._rows()[0].number for kind in types]
+    counts = [relations[kind]._row_counts()[0].number for kind in types]
     made = HomogeneousView(
         graph._wrap(part).to_homogeneous(edge_data=edge_names, node_data=node_names),
         nodes[first],

@@ -55,7 +55,7 @@ class EdgeRelation(NamedTuple):
             with Graph.from_csc(rows, ids, num_nodes=n) as narrow:
                 return Table(degree_alias_table(narrow._source, power))
 
-        kept: Table = host._kept(("negatives", power, n), make)
+        kept: Table = host._cached(("negatives", power, n), make)
         return kept
 
 

@@ -59,7 +59,7 @@ class FeatureFetcher:
 
     def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
         self._device, self._frames = graph._device, {}
-        edges, nodes = graph._source._rows()
+        edges, nodes = graph._source._row_counts()
         taken = {} if labels is None else {LABELS: labels}
         self._nodes = self._taken(features, "features", nodes.number, "vertices", MiniBatch)
         self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", Block)
@@ -183,7 +183,7 @@ class FeatureFetcher:
         """
         rooms: list[tuple[Features, torch.Tensor, GatherPart]] = []
         for attach, name, features, ids in self._wanted(batch):
-            rows, part = features._room_there(ids, self._device)
+            rows, part = features._device_room(ids, self._device)
             rooms.append((features, rows, part))
             attach(name, rows)
         return rooms
@@ -197,7 +197,7 @@ class FeatureFetcher:
         found: list[StaticRows] = []
         both = zip(self._wanted(batch), self._wanted(staged or batch), strict=True)
         for (attach, name, features, now), (_, _, _, ids) in both:
-            rows, part = features._room_there(now, self._device)
+            rows, part = features._device_room(now, self._device)
             if part.cache is not None and part.cache.uses:
                 raise ValueError(
                     f"features[{name!r}]: expected a cache that does not change while it is read "
@@ -207,7 +207,7 @@ class FeatureFetcher:
             ahead = None
             if staged is not None and features._is_external:
                 wanted = ids.clone()
-                early, part = features._room_there(wanted, self._device)
+                early, part = features._device_room(wanted, self._device)
                 ahead = RowsAhead(ids, wanted, early)
             found.append(StaticRows(features, part, rows, ahead))
         return found

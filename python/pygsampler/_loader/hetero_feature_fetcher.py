@@ -44,7 +44,7 @@ class HeteroFeatureFetcher(FeatureFetcher):
         self._caches = []
         self.step_times = None
         nodes = graph.num_nodes
-        edges = {kind: of._rows()[0].number for kind, of in graph._relations().items()}
+        edges = {kind: of._row_counts()[0].number for kind, of in graph._relations().items()}
         check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
         taken = None if labels is None else {LABELS: labels}
         batch, block = MiniBatch, Block

@@ -120,5 +120,5 @@ def non_edges(relation: EdgeRelation, pool: CandidatePool | None) -> NonEdges:
     host = relation.known("'structural'")._source._on_cpu()
     # A graph may be the rows of several relations.
     key = (_KEY, *relation[1:4], None if pool is None else id(pool.array))
-    kept: NonEdges = host._kept(key, lambda: NonEdges(relation, pool))
+    kept: NonEdges = host._cached(key, lambda: NonEdges(relation, pool))
     return kept

@@ -188,7 +188,7 @@ def timed_of(graph: Any, sampler: PGSampler) -> Any:
     if sampler.temporal is None:
         return None
     sampler._check_span(graph)
-    return graph._source._timed(sampler.temporal.attr, sampler.mask, sampler.prob)
+    return graph._source._time_sorted(sampler.temporal.attr, sampler.mask, sampler.prob)
 
 
 def _larger(first: Mapping[Any, int], second: Mapping[Any, int]) -> dict[Any, int]:

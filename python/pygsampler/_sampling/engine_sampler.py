@@ -118,7 +118,7 @@ class TemporalEngineSampler(EngineSampler):
     __slots__ = ()
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
-        return MiniBatch._of(memory, epoch, batch)
+        return MiniBatch._from_memory(memory, epoch, batch)
 
 
 class HeteroEngineSampler(EngineSampler):
@@ -137,4 +137,4 @@ class HeteroEngineSampler(EngineSampler):
         return None
 
     def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> Any:
-        return MiniBatch._of(memory, epoch, batch, schema=graph._schema)
+        return MiniBatch._from_memory(memory, epoch, batch, schema=graph._schema)

@@ -49,7 +49,7 @@ class TorchLauncher:
         self._graph = graph
         self._sampler = sampler
         self._epoch = epoch
-        self._bits = graph._known()[1]._bits
+        self._bits = graph._device_or_host_arrays()[1]._bits
         # Which kinds of edges its batches were asked for.
         self._asked: set[int] = set()
 
@@ -140,7 +140,7 @@ class TorchGroup(LaunchHandle):
 
         It can be had once. Ctrl-C while waiting cancels all of them.
         """
-        self._require_own()
+        self._require_current_process()
         try:
             while not self._arrived(SLICE_MS):
                 pass
@@ -152,7 +152,7 @@ class TorchGroup(LaunchHandle):
 
     def done(self) -> bool:
         """True if ``result()`` would return at once."""
-        self._require_own()
+        self._require_current_process()
         return self._arrived(0)
 
     def _arrived(self, timeout_ms: int) -> bool:

@@ -48,7 +48,7 @@ class HeteroRowServer(RowServerBase):
             if timed[relation] is not None:
                 by_time = timed[relation].memory.address, 0
         elif edge_array is not None:
-            graph = graph._drawn_by(*edge_array)
+            graph = graph._sampled_edges(*edge_array)
         return self._read(
             question,
             graph,
@@ -74,7 +74,7 @@ class HeteroRowServer(RowServerBase):
         rows = self.shard.graph._source
         for way, by in (("mask", mask), ("prob", prob)):
             if by is not None:
-                rows = rows._drawn_by(way, by)
+                rows = rows._sampled_edges(way, by)
         timed: list[Any] = []
         for own in self.shard.relations:
             edata = own.graph.edata

@@ -156,13 +156,13 @@ class RowServer(RowServerBase):
         elif plan["family"] == "rows" and (plan["arrays"] or plan.edge_array is not None):
             # What stands beside edges is by their places.
             if plan.edge_array is not None:
-                graph = graph._drawn_by(*plan.edge_array)
+                graph = graph._sampled_edges(*plan.edge_array)
             graph = graph._with_arrays(plan["arrays"], ())
         elif plan["family"] == "temporal":
             timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
-            graph, by_time = timed.graph, (timed.memory.address, int(timed.by_vertex))
+            graph, by_time = timed.graph, (timed.memory.address, int(timed.by_node))
         elif (drawn_by := plan.edge_array) is not None:
-            graph = graph._drawn_by(*drawn_by)
+            graph = graph._sampled_edges(*drawn_by)
         elif ids is not None:
             graph, ids = self._with_ids(), None
             first = 0

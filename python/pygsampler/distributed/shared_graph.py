@@ -102,7 +102,7 @@ def share(
         try:
             wires.each(made._handle)
             for name in weights:
-                wires.each(lambda name=name: made._drawn_by("prob", name)._handle())  # type: ignore[misc]
+                wires.each(lambda name=name: made._sampled_edges("prob", name)._handle())  # type: ignore[misc]
             if wanted:
                 wires.each(lambda: made._transposed()._handle())
         except BaseException:
@@ -144,13 +144,13 @@ def share_features(
     if not isinstance(features, Features):
         raise TypeError(f"features: expected Features, got {describe(features)}")
     index, part = _checked(device, replicate, timeout)
-    values = features._known().cpu()
+    values = features._open_array().cpu()
     heat = row_access_counts(graph, values)
     with _DescriptorChannel(group, timeout) as wires:
         peers = _ProcessDeviceGroup(wires, index, part)
         wires.same("options", lambda: (part, heat is None))
         wires.same("features", lambda: (str(values.dtype), values.shape, _ends(values)))
-        return features._shared_as(wires.each(lambda: peers.at(wires.rank, values, heat)))
+        return features._shared_as(wires.each(lambda: peers.array_for(wires.rank, values, heat)))
 
 
 def _checked(device: Any, replicate: Any, timeout: Any) -> tuple[int, float]:
@@ -225,7 +225,7 @@ class _ProcessDeviceGroup:
                     "PCIe); graph.to(device) gives each a copy, graph.pin(device) reads the host's"
                 )
 
-    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
+    def array_for(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
         with library.handle_lock():
             found = self._made.get(id(values))
             if found is not None:

@@ -67,6 +67,6 @@ def timed_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> A
     own = shard.times.get(name)
     relation: Any = shard.graph._relation
     if own is None:
-        return relation._timed(name, mask, prob)
+        return relation._time_sorted(name, mask, prob)
     key = "time of sources", name, mask, prob
-    return relation._kept(key, lambda: relation._by_time(name, own, False, None, mask, prob))
+    return relation._cached(key, lambda: relation._by_time(name, own, False, None, mask, prob))

@@ -195,10 +195,10 @@ def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
 def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
     numbers = about["epoch"], about["batch"]
     if kind in ("blocks", "subgraph"):
-        return _KINDS[kind].made._of(memory, *numbers, tuple(about["names"]))
+        return _KINDS[kind].made._from_memory(memory, *numbers, tuple(about["names"]))
     if kind == "typed":
         schema = Schema(tuple(about["node_types"]), tuple(map(tuple, about["edge_types"])))
-        return MiniBatch._of(memory, *numbers, schema=schema)
+        return MiniBatch._from_memory(memory, *numbers, schema=schema)
     if kind == "visits":
         return Visits._of(memory, *numbers)
     made = _KINDS[kind].made._of(memory, *numbers, about["seed"])

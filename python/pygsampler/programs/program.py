@@ -345,7 +345,7 @@ class Program(EngineSampler, Sampler[Any]):
         lines: Sequence[str] = plan["code"]
         self._node_inputs = NodeInputs({}, name) if node_inputs is None else node_inputs
         names, rows = arrays(lines), operator_arrays(lines, "features")
-        self._reads = ProgramArrayNames.of(*names, plan["weight"], rows)
+        self._reads = ProgramArrayNames.from_names(*names, plan["weight"], rows)
         edges, nodes, rows = (
             tuple(each for each in of if input_of(each) is None) for of in (*names, rows)
         )
@@ -725,8 +725,8 @@ class Program(EngineSampler, Sampler[Any]):
 
     def _view(self, graph: Stored, memory: Memory, epoch: int, batch: int) -> MiniBatch | Subgraph:
         if self._result == "subgraph":
-            return Subgraph._of(memory, epoch, batch, self._extras)
-        return MiniBatch._of(memory, epoch, batch, self._extras)
+            return Subgraph._from_memory(memory, epoch, batch, self._extras)
+        return MiniBatch._from_memory(memory, epoch, batch, self._extras)
 
     def group_launcher(
         self, graph: Stored, *, epoch: int, form: str = "array"

@@ -178,7 +178,7 @@ class _Groups:
             self._version = version(self._data)
             self.forget()
         made = self._csr
-        if made is not None and made.rows == rows:
+        if made is not None and made.num_rows == rows:
             return made
         if self._in_order:
             places = torch.arange(len(ids), dtype=ids.dtype, device=ids.device)
@@ -323,7 +323,7 @@ def _scatter_reduced(
         return NotImplemented
     rows = index._rows(len(self))
     flat = _flat(source)
-    best = rows.indices.new_empty((rows.rows, flat.shape[1]))
+    best = rows.indices.new_empty((rows.num_rows, flat.shape[1]))
     made = rows.reduce(flat, segments.MAX, best=best).view(self.shape)
     reached = rows.indptr.diff().ne(0).view(-1, *(1,) * (self.dim() - 1))
     return self.copy_(torch.where(reached, made, self))

@@ -139,7 +139,7 @@ class HeteroPGSampler(HeteroRequests, PGSampler):
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            kept = self._graph._source._timed(name, None, self.weight_attr)
+            kept = self._graph._source._time_sorted(name, None, self.weight_attr)
             return {
                 of: self._as_given(options.bounds(each, where, name, kept.float))
                 for of, each in given.items()

@@ -238,7 +238,7 @@ class PGSampler(ClassByData, Attributes):
         self._identity.set_seed(seed)
         if time_attr is not None:
             # Now: wrong times are wrong arguments, and rows are sorted by time once.
-            self._graph._source._timed(time_attr, None, weight_attr)
+            self._graph._source._time_sorted(time_attr, None, weight_attr)
         self._stored = isinstance(data, (tuple, list))
 
     def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Any:
@@ -300,7 +300,7 @@ class PGSampler(ClassByData, Attributes):
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            timed = self._graph._source._timed(name, None, self.weight_attr)
+            timed = self._graph._source._time_sorted(name, None, self.weight_attr)
             return self._as_given(options.bounds(given, where, name, timed.float))
         times = self._node_time()
         if times is None:

@@ -451,7 +451,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return self._bounded(self._with(), share)
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
-        return MiniBatch._of(memory, epoch, batch)
+        return MiniBatch._from_memory(memory, epoch, batch)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int

@@ -151,7 +151,7 @@ class Walks(EngineResult[ArrayT]):
                 "copied or pickled without"
             )
         nodes = self._array("nodes")
-        roots = nodes[0] if self.form == "torch" else nodes._at(nodes._address, (len(self),))
+        roots = nodes[0] if self.form == "torch" else nodes._view_at(nodes._address, (len(self),))
         edges = self._again(roots)
         # A copy's walks are made once more where the graph is.
         return edges if self._is_on_device else edges.cpu()

@@ -95,7 +95,7 @@ class Visits(HasFeatures):
             place = words, words, memory.data, memory, memory.device
             flat = Array._of_row(_ROWS[name], *place)
             assert flat is not None
-            found.append({None: flat._at(flat._address, _shape(words))})
+            found.append({None: flat._view_at(flat._address, _shape(words))})
         nodes, counts = found
         visits = cls._new("array", nodes, counts, {}, epoch, batch)
         visits._memory = memory
