@@ -225,7 +225,7 @@ for rows, kind in (
                 ids = torch.randint(0, NODES, (70,), generator=random)
                 assert torch.equal(read(features, ids), host[ids]), features
         # Rows of a file may have any stride.
-        stored = host._known().torch()
+        stored = host._open_array().torch()
         exact = stored[:, : stored_width(kind, rows.shape[1])].contiguous()
         odd = torch.nn.functional.pad(exact.view(torch.uint8), (0, 6), value=77)
         for values in (exact, odd.view(stored.dtype)):

@@ -87,7 +87,7 @@ class TorchJob(SampleJob):
         request = self._request
         graph, ids, words = request.graph, request.seeds, request.words
         device = graph._device
-        region = self._region = allocate(size, graph._known()[1]._bits, device)
+        region = self._region = allocate(size, graph._device_or_host_arrays()[1]._bits, device)
         stream = devices.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
             wait_for_stream(device, ids.stream)
