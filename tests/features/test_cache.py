@@ -190,7 +190,7 @@ def counts_of(loader, epoch):
     return counts
 
 def rows_of(features):
-    return sorted(features._cache.rows().tolist())
+    return sorted(features._cache.cached_rows().tolist())
 
 def top(scores, count):
     return sorted(sorted(range(len(scores)), key=lambda r: (-scores[r], r))[:count])
@@ -549,7 +549,7 @@ for policy in ("degree", "lru", "presampled", order):
     for batch in loader:
         assert torch.equal(batch.x, x[batch.input_nodes])
 waiting = pickle.loads(pickle.dumps(source.cache(rows=50, policy="exact", epochs=3)))
-assert waiting._cache.plan.epochs == 3 and waiting._cache.rows() is None
+assert waiting._cache.plan.epochs == 3 and waiting._cache.cached_rows() is None
 loader = loader_of(waiting)
 list(loader)
 exact = pickle.loads(pickle.dumps(waiting))

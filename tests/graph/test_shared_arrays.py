@@ -30,7 +30,7 @@ class Given:
     def __init__(self, figures: list[float]) -> None:
         self.figures = figures
 
-    def of(self, width: int, unit: int, count: int) -> array[float]:
+    def relative_counts(self, width: int, unit: int, count: int) -> array[float]:
         return array("d", (self.figures * count)[:count])
 
 

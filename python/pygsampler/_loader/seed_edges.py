@@ -81,7 +81,7 @@ class SeedEdges:
         return self._negatives is not None and self._negatives.time_attr is not None
 
     def sizes(self, edges: int) -> list[tuple[str, int]]:
-        """Returns node type and length of each list that ``drawn`` returns for ``edges`` edges."""
+        """Returns node type and length of each list that ``sample`` returns for ``edges`` edges."""
         of_src, of_dst = self._relation.ends
         made = [(of_src, edges), (of_dst, edges)]
         negatives = self._negatives

@@ -62,8 +62,8 @@ def times_of(
     return PartitionTimes(name, True in floats, tuple(each is not None for each in found))
 
 
-def timed_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> Any:
-    """A part's rows in the order of times, as ``Graph._timed`` makes them."""
+def time_sorted_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> Any:
+    """A part's rows in the order of times, as ``Relation._time_sorted`` makes them."""
     own = shard.times.get(name)
     relation: Any = shard.graph._relation
     if own is None:
