@@ -57,7 +57,9 @@ class TextProgram(EngineSampler, Sampler[Result]):
             fields["layouts"] = layouts
         if any(n.op in ("project", "item") for n in nodes):
             given = {k: np.array(v, np.float32) for k, v in INPUTS.items()}
-            fields["inputs"] = input_texts({k: InputContent.of(k, v) for k, v in given.items()})
+            fields["inputs"] = input_texts(
+                {k: InputContent.from_value(k, v) for k, v in given.items()}
+            )
         plan = Plan(family="program", **fields)
         EngineSampler.__init__(self, plan, seed)
         edges, vertices, rows = (

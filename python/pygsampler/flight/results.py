@@ -200,8 +200,8 @@ def _build_result(kind: str, memory: Memory, metadata: dict[str, Any]) -> Any:
         schema = Schema(tuple(metadata["node_types"]), tuple(map(tuple, metadata["edge_types"])))
         return MiniBatch._from_memory(memory, *numbers, schema=schema)
     if kind == "visits":
-        return Visits._of(memory, *numbers)
-    made = _KINDS[kind].made._of(memory, *numbers, metadata["seed"])
+        return Visits._from_memory(memory, *numbers)
+    made = _KINDS[kind].made._from_memory(memory, *numbers, metadata["seed"])
     if kind == "walks" and metadata["node_types"] is not None:
         made.node_types = tuple(metadata["node_types"])
         made.edge_types = tuple(map(tuple, metadata["edge_types"]))

@@ -114,7 +114,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
     def _graph(self, graph: Any) -> Any:
         return self._joint(graph).graph
 
-    def _given(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
+    def _program_inputs(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
         joint = self._joint(graph)
         return joint.graph, homogeneous_ids(seeds, graph, joint)
 
