@@ -365,8 +365,8 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 "setting": setting,
                 "contender": name,
                 "edges": found["edges"][name],
-                "milliseconds": vars(Quartiles.of(1e3 * own)),
-                "ratio": vars(Quartiles.of(base / own)),
+                "milliseconds": vars(Quartiles.from_values(1e3 * own)),
+                "ratio": vars(Quartiles.from_values(base / own)),
             }
             print(
                 f"{setting:10} {name:26} {row['milliseconds']['median']:8.2f} ms "

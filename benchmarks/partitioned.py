@@ -201,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def row(count: int, seconds: dict[str, list[float]]) -> dict[str, Any]:
     """Milliseconds of so many processes; 0 is the whole graph."""
-    ways = {way: vars(Quartiles.of(1e3 * np.array(of))) for way, of in seconds.items()}
+    ways = {way: vars(Quartiles.from_values(1e3 * np.array(of))) for way, of in seconds.items()}
     return {"processes": count, **ways}
 
 

@@ -199,8 +199,8 @@ def run(case: Case, data: Any, options: argparse.Namespace) -> list[dict[str, An
             "graph": case.graph,
             "part": part,
             "prefetch": prefetch,
-            "milliseconds": vars(Quartiles.of(1e3 * np.array(of))),
-            "share": vars(Quartiles.of(np.array(of) / np.array(times[prefetch]["whole"]))),
+            "milliseconds": vars(Quartiles.from_values(1e3 * np.array(of))),
+            "share": vars(Quartiles.from_values(np.array(of) / np.array(times[prefetch]["whole"]))),
             "nodes": nodes,
             "edges": edges,
         }

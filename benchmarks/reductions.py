@@ -41,7 +41,7 @@ def ways(edges: Segments, x: torch.Tensor) -> dict[str, Function]:
     """Functions that give the sums of rows of x over edges."""
     indptr, indices = edges.indptr, edges.indices
     found: dict[str, Function] = {ENGINE: lambda: edges.reduce(x, SUM)}
-    size = edges.rows, edges.sources
+    size = edges.num_rows, edges.sources
     ones = torch.ones(len(indices), dtype=x.dtype, device=x.device)
     with warnings.catch_warnings():
         # Torch calls its CSR a beta.

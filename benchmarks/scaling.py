@@ -171,7 +171,7 @@ def hub_times(
         for number in tqdm(range(rounds), desc=f"hub, {contender.name}", leave=False):
             wait -= compare.await_idle(wait)
             for kind, batches in pairs.items():
-                spent, counts = compare.timed(contender, session, batches, 1 + number)
+                spent, counts = compare.measure_run(contender, session, batches, 1 + number)
                 times[kind].append(1e3 * spent / len(batches))
                 edges[kind] = float(np.sum(counts)) / len(batches)
         for kind, other in (("the hub", "one of 100"), ("1023 of 100 and the hub", "1024 of 100")):
@@ -182,9 +182,9 @@ def hub_times(
                         "contender": contender.name,
                         "label": contender.label,
                         "seeds": seeds,
-                        "milliseconds": asdict(compare.Quartiles.of(times[seeds])),
+                        "milliseconds": asdict(compare.Quartiles.from_values(times[seeds])),
                         "edges": edges[seeds],
-                        "to_ordinary": asdict(compare.Quartiles.of(ratio)),
+                        "to_ordinary": asdict(compare.Quartiles.from_values(ratio)),
                     }
                 )
     return records

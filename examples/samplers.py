@@ -257,7 +257,9 @@ class Model(nn.Module):
     def forward(self, batch: Any, factor: Factor) -> Tensor:
         """Scores [destinations of the last block, num_classes]."""
         first, last = batch.blocks[0], batch.blocks[-1]
-        x = functional.relu(self.first(first, Bags.of(batch.words, self.num_words), factor(first)))
+        x = functional.relu(
+            self.first(first, Bags.from_words(batch.words, self.num_words), factor(first))
+        )
         x = functional.dropout(x, DROPOUT, self.training)
         scores: Tensor = self.second(last, x, factor(last))
         return scores

@@ -68,8 +68,8 @@ class OfPyg(torch.nn.Module):
         if self.kind == "GATConv" and isinstance(block, StaticBlock):
             # Its softmax, which PyG makes by the pointers, is of all edges, but those that fill the
             # block up have no place in pointers.
-            return EdgeIndex._of(edges, size, None)
-        return EdgeIndex._of(edges, size, "col", block.indptr.long())
+            return EdgeIndex._from_ordered(edges, size, None)
+        return EdgeIndex._from_ordered(edges, size, "col", block.indptr.long())
 
     def _with_loops(self, block: Any) -> torch.Tensor:
         """All sources are targets too, whose degrees count."""
@@ -79,7 +79,7 @@ class OfPyg(torch.nn.Module):
             dst = torch.where(block.edge_mask, dst, src)
         loops = torch.arange(rows, device=src.device)
         edges = torch.stack([torch.cat([src, loops]), torch.cat([dst, loops])])
-        return EdgeIndex._of(edges, (rows, rows), None) if self.ordered else edges
+        return EdgeIndex._from_ordered(edges, (rows, rows), None) if self.ordered else edges
 
 
 def _layer(name: str, inputs: int, outputs: int) -> torch.nn.Module:

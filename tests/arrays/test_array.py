@@ -188,7 +188,7 @@ def test_empty_arrays_go_everywhere(dtype):
     slices = of(np.zeros(3, dtype))[3:]
     graph = circulant(5, 2, int(dtype[3:]))
     batch = pgs.PGSampler([2], seed=0).sample(graph, [])
-    null = Array._of(0, 0, int(dtype[3:]), None)
+    null = Array._from_address(0, 0, int(dtype[3:]), None)
     for values in (empty, slices, null, batch.input_nodes, batch.blocks[0].edge_ids):
         assert len(values) == 0
         assert values.tolist() == list(values) == []

@@ -76,7 +76,7 @@ def test_hits_are_those_of_the_rows_that_are_there(policy: Any) -> None:
     x = torch.randn(NODES, 25)
     cached = filled(x, policy)
     before = cached.stats()
-    held = cached._cache.rows()  # type: ignore[union-attr]
+    held = cached._cache.cached_rows()  # type: ignore[union-attr]
     there = set(held.tolist())
     assert len(there) == len(held) <= 400
     # Some that are there and some that are not; the least recent may go meanwhile, but not before.

@@ -68,12 +68,12 @@ def test_rows_of_parts(tmp_path: Path, kind: str) -> None:
             document = pgs.PGSampler(fanouts, **how).plan.document
             for hop, exclude in ((0, b""), (1, without.tobytes()), (2, b"")):
                 about = document, 7, hop, 1, 3, bits[0], len(some), some.tobytes(), b"", b""
-                want, made = (rows_of(o.rows(RowRequest(*about, exclude))) for o in (here, there))
+                want, made = (rows_of(o.reply(RowRequest(*about, exclude))) for o in (here, there))
                 assert made == want, (rank, how, hop)
         # No launch has so many hops.
         many = pgs.PGSampler([2] * 17).plan.document, 7, 16, 1, 3, bits[0], len(some)
         question = RowRequest(*many, some.tobytes(), b"", b"", b"")
-        assert rows_of(there.rows(question)) == rows_of(here.rows(question))
+        assert rows_of(there.reply(question)) == rows_of(here.reply(question))
 
 
 def test_rows_of_relations(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_rows_of_relations(tmp_path: Path) -> None:
                 for hop, exclude in ((0, without.tobytes()), (1, b"")):
                     ask = document, 7, 3 * hop + place, 1, 3, 64, len(some), some.tobytes()
                     question = RowRequest(*ask, b"", b"", exclude)
-                    want, made = (rows_of(each.rows(question)) for each in (here, there))
+                    want, made = (rows_of(each.reply(question)) for each in (here, there))
                     assert made == want, (rank, how, place, hop)
 
 

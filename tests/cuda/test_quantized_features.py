@@ -58,7 +58,7 @@ def test_files_have_rows_of_any_stride(kind: str, tmp_path: Path) -> None:
     graph = pgs.Graph.from_coo([0, 1], [1, 2], num_nodes=1000)
     for width in (33, 100, 132):
         host = pgs.Features.from_tensor(torch.randn(1000, width)).quantize(kind)
-        stored = host._known().torch()
+        stored = host._open_array().torch()
         exact = stored[:, : stored_width(kind, width)].contiguous()
         odd = torch.nn.functional.pad(exact.view(torch.uint8), (0, 6), value=77).view(stored.dtype)
         for rows in (stored, exact, odd):

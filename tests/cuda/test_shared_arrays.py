@@ -168,7 +168,7 @@ def test_features(csc: Csc, over: list[int]) -> None:
                     there[ids].cpu().view(torch.int32),
                     torch.from_numpy(rows)[ids.cpu()].view(torch.int32),
                 )
-            back = there.to("cpu")._known().numpy()
+            back = there.to("cpu")._open_array().numpy()
             assert np.array_equal(back.view(np.int32), rows.view(np.int32))
             with pytest.raises(ValueError, match="read-only"):
                 there.update(0.0, [1])

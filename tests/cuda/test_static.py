@@ -270,7 +270,7 @@ def test_features_behind_a_cache(graph: pgs.Graph, data: Any, policy: str, warmu
         for place, expected in enumerate(eager):
             assert int(counts[place][1]) == len(expected.input_nodes)
             assert torch.equal(rows[place][: len(expected.x)], expected.x)
-        held = cached._cache.rows().cuda()
+        held = cached._cache.cached_rows().cuda()
         near = int(torch.isin(nodes, held.to(nodes.dtype)).sum())
         told = fixed.stats()["features"]["x"]
         assert (told["rows"], told["hits"]) == (nodes.numel(), near)

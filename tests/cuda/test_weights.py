@@ -142,7 +142,7 @@ def test_damaged_tables_are_found_before_a_kernel_reads_them(tmp_path: Path, how
     path = tmp_path / "graph"
     cpu, _ = both(random_graph(300, 61), "even")
     cpu.save(path, tables=["w"])
-    alias = pgs.Graph.open(path)._source._drawn_by("prob", "w")._open().alias
+    alias = pgs.Graph.open(path)._source._sampled_edges("prob", "w")._open().alias
     assert alias is not None
     data = bytearray(path.read_bytes())
     at = data.index(bytes(memoryview(alias.numpy()).cast("B"))) + 8 * (len(alias) // 2)

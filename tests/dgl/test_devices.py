@@ -135,7 +135,7 @@ def test_excluding_by_places_is_excluding_by_ids(
 def test_places_are_made_once_and_where_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     g = random_graph()
     assert edge_places(g, graph_of(g, CPU)) is None
-    taken = dgl_graph._taken(g)
+    taken = dgl_graph._cached_graph(g)
     monkeypatch.setattr(Elsewhere, "edge_ids", object())
     taken.own = Elsewhere("cuda:0")  # type: ignore[assignment]
     made = edge_places(g, taken.own)

@@ -191,7 +191,7 @@ def test_tables_are_made_once_and_forgotten_with_the_array(monkeypatch: pytest.M
         samplers[0].sample(g, SEEDS)
         samplers[0].sample(local, SEEDS)
     assert len(made) == 2
-    drawn = dgl_graph._taken(g).drawn
+    drawn = dgl_graph._cached_graph(g).drawn
     assert len(drawn) == 2
     del local
     g.edata["w"] = g.edata["w"].clone()
@@ -377,9 +377,9 @@ def test_a_graph_on_a_gpu_gets_tables_of_the_cpu() -> None:
     there = [pgs.Graph._later(own, 0, pinned) for pinned in (False, True)]
     placed = [dgl_graph.weighted_graph(g, each, "prob", "w") for each in there]
     assert [(each.device, each.pinned) for each in placed] == [("cuda:0", False), ("cuda:0", True)]
-    (drawn,) = dgl_graph._taken(g).drawn.values()
+    (drawn,) = dgl_graph._cached_graph(g).drawn.values()
     for each in placed:
-        inside = each._source._drawn_by("prob", "w")
+        inside = each._source._sampled_edges("prob", "w")
         assert inside._host is drawn.host._source
         assert (inside.device, inside.pinned) == (each.device, each.pinned)
     assert dgl_graph.weighted_graph(g, there[0], "prob", "w") is placed[0]

@@ -114,7 +114,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
         with distributed.open_graph(folder, exchange) as graph:
             want = flight_graphs.content(sampler.sample(graph, seeds, epoch=0, batch=0))
             with monkeypatch.context() as patch:
-                patch.setattr(exchange.actors[1]._owner, "_drawn", failing)
+                patch.setattr(exchange.actors[1]._owner, "_sample_rows", failing)
                 with pytest.raises(pgs.Error, match="part 1: MemoryError: no room"):
                     sampler.sample(graph, seeds, epoch=0, batch=0)
             jobs = [sampler.submit(graph, seeds, epoch=0, batch=0) for _ in range(4)]

@@ -221,7 +221,7 @@ def test_mean_conv_is_the_mean_of_what_is_heard() -> None:
 def test_word_sum_is_a_linear_layer_on_indicators(data: Debian) -> None:
     layer = WordSum(data.num_features)
     some = np.arange(0, data.num_nodes, 997)
-    bags = Bags.of(torch.from_numpy(data.words()[some]), data.num_features)
+    bags = Bags.from_words(torch.from_numpy(data.words()[some]), data.num_features)
     expected = torch.from_numpy(data.features()[some]) @ layer.weight
     torch.testing.assert_close(layer(bags), expected)
     torch.testing.assert_close(layer(bags[:5]), expected[:5])

@@ -190,7 +190,7 @@ def counts_of(loader, epoch):
     return counts
 
 def rows_of(features):
-    return sorted(features._cache.rows().tolist())
+    return sorted(features._cache.cached_rows().tolist())
 
 def top(scores, count):
     return sorted(sorted(range(len(scores)), key=lambda r: (-scores[r], r))[:count])
@@ -225,7 +225,7 @@ for rows, kind in (
                 ids = torch.randint(0, NODES, (70,), generator=random)
                 assert torch.equal(read(features, ids), host[ids]), features
         # Rows of a file may have any stride.
-        stored = host._known().torch()
+        stored = host._open_array().torch()
         exact = stored[:, : stored_width(kind, rows.shape[1])].contiguous()
         odd = torch.nn.functional.pad(exact.view(torch.uint8), (0, 6), value=77)
         for values in (exact, odd.view(stored.dtype)):
@@ -549,7 +549,7 @@ for policy in ("degree", "lru", "presampled", order):
     for batch in loader:
         assert torch.equal(batch.x, x[batch.input_nodes])
 waiting = pickle.loads(pickle.dumps(source.cache(rows=50, policy="exact", epochs=3)))
-assert waiting._cache.plan.epochs == 3 and waiting._cache.rows() is None
+assert waiting._cache.plan.epochs == 3 and waiting._cache.cached_rows() is None
 loader = loader_of(waiting)
 list(loader)
 exact = pickle.loads(pickle.dumps(waiting))

@@ -136,7 +136,7 @@ def test_rows_begin_at_lines_and_zeros_follow(tmp_path: Path) -> None:
         graph.save(tmp_path / "g.pgs", arrays={"x": features})
         opened = pgs.Features.open(tmp_path / "g.pgs", "x")
         for each in (features, opened, pickle.loads(pickle.dumps(features))):
-            known = each._known()
+            known = each._open_array()
             assert known._address % 128 == 0
             raw = known.torch().view(torch.uint8)
             assert raw.shape == (600, stride)
@@ -253,7 +253,7 @@ def test_files_have_rows_of_any_stride(tmp_path: Path, kind: str, per: str) -> N
     for width in WIDTHS:
         read_as = READ_AS[width % 3]
         features = pgs.Features.from_tensor(rows_of(60, width)).quantize(kind, per, read_as=read_as)
-        stored = features._known().torch()
+        stored = features._open_array().torch()
         # As it is; without padding, as files were once; and of a stride that no word divides.
         exact = stored[:, : stored_width(kind, width)].contiguous()
         odd = torch.nn.functional.pad(exact.view(torch.uint8), (0, 6), value=77).view(stored.dtype)
@@ -264,7 +264,7 @@ def test_files_have_rows_of_any_stride(tmp_path: Path, kind: str, per: str) -> N
     for name, rows in expected.items():
         there = pgs.Features.open(tmp_path / "g.pgs", name)
         assert torch.equal(there[ids], rows)
-        assert there._known().torch().equal(torch.as_tensor(arrays[name]))
+        assert there._open_array().torch().equal(torch.as_tensor(arrays[name]))
 
 
 def test_a_file_with_another_form_is_refused(tmp_path: Path) -> None:

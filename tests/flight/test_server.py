@@ -364,7 +364,7 @@ def test_clients_at_the_same_time(client: Client, server: Server) -> None:
 
 def test_more_than_at_once() -> None:
     with Server(untyped(), max_requests=1) as server:
-        turn = server._answers.turn()
+        turn = server._answers.acquire_slot()
         refused = pytest.raises(TimeoutError, match=r"the server is busy")
         with Client(server.location, timeout=0.05) as client, refused:
             client.sample(UNIFORM, [5])

@@ -30,7 +30,7 @@ class Given:
     def __init__(self, figures: list[float]) -> None:
         self.figures = figures
 
-    def of(self, width: int, unit: int, count: int) -> array[float]:
+    def relative_counts(self, width: int, unit: int, count: int) -> array[float]:
         return array("d", (self.figures * count)[:count])
 
 
@@ -85,11 +85,13 @@ def test_heat_of_a_star() -> None:
     """Vertex 0 is everybody's neighbour, and all others are its own: every hop visits all rows, of
     which the long one gives 10 of its 40 edges."""
     star = pgs.Graph.from_csc([0, 40, *range(41, 81)], [*range(1, 41), *[0] * 40])
-    assert EdgeAccessCounts(star._source).of(8, 160, 4).tolist() == pytest.approx([5, 5, 20, 20])
-    # Rows of 4 bytes, three to a run.
-    assert EdgeAccessCounts(star._source, rows=True).of(4, 12, 14).tolist() == pytest.approx(
-        [12] * 13 + [8]
+    assert EdgeAccessCounts(star._source).relative_counts(8, 160, 4).tolist() == pytest.approx(
+        [5, 5, 20, 20]
     )
+    # Rows of 4 bytes, three to a run.
+    assert EdgeAccessCounts(star._source, per_row=True).relative_counts(
+        4, 12, 14
+    ).tolist() == pytest.approx([12] * 13 + [8])
 
 
 class Taking:

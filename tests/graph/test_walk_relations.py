@@ -138,7 +138,7 @@ def test_each_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, drawn = graph._source._walked("out")._open(), graph._source._walked("out", "p")._open()
     assert all(a is b for a, b in zip(plain[:3], drawn[:3], strict=True))
     assert graph._source._walked("in") is graph._relation
-    assert graph._source._walked("in", "p") is graph._source._drawn_by("prob", "p")
+    assert graph._source._walked("in", "p") is graph._source._sampled_edges("prob", "p")
 
 
 def test_what_is_behind_is_shared() -> None:

@@ -66,14 +66,14 @@ def test_nothing_is_made_and_samples_are_the_same(path: Path, made: list[str], n
     opened = pgs.Graph.open(path, verify=True)
     again = pickle.loads(pickle.dumps(opened))
     held = pgs.engine.memory_stats()["live_bytes"]
-    derived = opened._source._drawn_by("prob", name)
+    derived = opened._source._sampled_edges("prob", name)
     assert pgs.engine.memory_stats()["live_bytes"] == held
     for graph in (opened, again, opened.with_data({"more": POSITIVE})):
         assert [samples(graph, name), samples(graph, name, replace=True)] == want
         assert samples(graph, name, exclude=range(0, EDGES, 3)) == exclude
     assert in_child(lambda: samples(pgs.Graph.open(path), name)) == want[0]
     assert not made
-    expected = in_memory()._source._drawn_by("prob", name)._open()
+    expected = in_memory()._source._sampled_edges("prob", name)._open()
     assert [part and part.tolist() for part in derived._source._open()] == [
         part and part.tolist() for part in expected
     ]

@@ -182,7 +182,7 @@ for policy in (None, "degree", "exact"):
             assert torch.equal(batch.x[:len(expected.input_nodes)], x[expected.input_nodes])
             assert torch.equal(batch.x, x[batch.input_nodes])
             if policy:
-                held = given._cache.rows() if held is None else held
+                held = given._cache.cached_rows() if held is None else held
                 near += int(torch.isin(batch.input_nodes, held).sum())
         told = fixed.stats()["features"]["x"]
         rows = len(eager) * len(batch.input_nodes)

@@ -186,7 +186,7 @@ class Layer(torch.nn.Module):
         z = self.linear(x)
         heads = z.unflatten(1, (2, 3))
         scores = heads.sum(2)
-        made = attention.attention(edges, heads, scores, scores[: edges.rows], 0.2)
+        made = attention.attention(edges, heads, scores, scores[: edges.num_rows], 0.2)
         return made.flatten(1) + segment_reduce(z, indptr, indices, "mean")
 
 

@@ -266,7 +266,7 @@ def test_one_call_gives_what_two_do(
         sampler._beginning.begun = begun = sampler._begin(asked)
         assert type(begun.job.result()) is Memory
         assert told(vars(sampler.sample_from_nodes(asked))) == found
-        assert begun.was_taken
+        assert begun.is_used
         with monkeypatch.context() as patch:
             patch.setattr(base_sampler, "is_pure", lambda sampler: False)
             assert told(vars(sampler.sample_from_nodes(asked))) == found
@@ -279,7 +279,7 @@ def test_a_batch_that_was_begun_before_its_edges_are_to_be_others() -> None:
     sampler._beginning.begun = begun = sampler._begin(asked)
     sampler.subgraph_type = "induced"
     found = sampler.sample_from_nodes(asked)
-    assert begun.was_taken
+    assert begun.is_used
     assert told(vars(found)) == told(vars(sampler.sample_from_nodes(asked)))
     assert found.num_sampled_edges is None
 

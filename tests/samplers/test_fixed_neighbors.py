@@ -143,7 +143,7 @@ def test_a_fork_while_neighbors_are_drawn(monkeypatch: pytest.MonkeyPatch) -> No
     """The child does not have the thread that draws them, and draws its own."""
     graph, sampler = large(), samplers.kgcn_static(fanout=3, seed=3)
     want = rows(samplers.kgcn_static(fanout=3, seed=3).sample(graph, [0, 1]), 1)
-    drawn, begun, go_on = fixed_neighbors._Tables._drawn, threading.Event(), threading.Event()
+    drawn, begun, go_on = fixed_neighbors._Tables._sample, threading.Event(), threading.Event()
 
     def slow(self: Any, of: pgs.Graph) -> pgs.Graph:
         if os.getpid() == parent:
@@ -152,7 +152,7 @@ def test_a_fork_while_neighbors_are_drawn(monkeypatch: pytest.MonkeyPatch) -> No
         return drawn(self, of)
 
     parent = os.getpid()
-    monkeypatch.setattr(fixed_neighbors._Tables, "_drawn", slow)
+    monkeypatch.setattr(fixed_neighbors._Tables, "_sample", slow)
     thread = threading.Thread(target=lambda: sampler.sample(graph, [0]))
     forks = multiprocessing.get_context("fork")
     found = forks.SimpleQueue()

@@ -356,7 +356,7 @@ def test_dates_beside_times_that_are_none() -> None:
     dates = {kind: {"n": first + of} for kind, of in made.of_nodes.items()}
     dated = pgs.Graph.from_coo(ends, num_nodes=COUNTS, node_data=dates)
     for graph in (dated, pickle.loads(pickle.dumps(dated))):
-        assert graph._source._timed("n").kind == "M"
+        assert graph._source._time_sorted("n").kind == "M"
         assert len(sampler.sample(graph, {"b": [0, 1, 2]}, seed_time=at).input_nodes["a"])
     (batch,) = DataLoader(dated, {"b": torch.arange(3)}, sampler, seed_time=at, batch_size=3)
     assert len(batch.input_nodes["a"])

@@ -59,7 +59,9 @@ class TextProgram(EngineSampler, Sampler[Result]):
             fields["layouts"] = layouts
         if any(n.op in ("project", "item") for n in nodes):
             given = {k: np.array(v, np.float32) for k, v in INPUTS.items()}
-            fields["inputs"] = input_texts({k: InputContent.of(k, v) for k, v in given.items()})
+            fields["inputs"] = input_texts(
+                {k: InputContent.from_value(k, v) for k, v in given.items()}
+            )
         plan = Plan(family="program", **fields)
         EngineSampler.__init__(self, plan, seed)
         edges, vertices, rows = (
@@ -90,7 +92,7 @@ def read(memory: Any) -> Result:
     """A batch in lists, of the words that describe it."""
     data = memory
     if memory.device >= 0 and memory.size:
-        whole = Array._of(memory.data, memory.size // 4, 32, memory, device=memory.device)
+        whole = Array._from_address(memory.data, memory.size // 4, 32, memory, device=memory.device)
         data = whole.cpu()._owner
 
     def array(dtype: str, offset: int, count: int) -> Any:

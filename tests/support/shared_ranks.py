@@ -53,7 +53,7 @@ def batches(rank: int, cpu: pgs.Graph, device: int) -> None:
     rows = distributed.share_features(
         pgs.Features.from_tensor(values), device=device, replicate=0.2, graph=cpu
     )
-    assert np.array_equal(rows.to("cpu")._known().numpy(), values)
+    assert np.array_equal(rows.to("cpu")._open_array().numpy(), values)
     rows.close()
 
 

@@ -211,9 +211,9 @@ def _bytes(ids: torch.Tensor) -> memoryview | bytes:
     return ids.numpy().tobytes()
 
 
-def _of_call(content: hashlib.blake2b, call: int, of: int) -> tuple[int, int]:
+def _of_call(content: hashlib.blake2b, call: int, num_batches: int) -> tuple[int, int]:
     """(epoch, batch) of a batch that is none of an epoch, but the call of that number."""
-    content.update(b"call %d of %d" % (call, of))
+    content.update(b"call %d of %d" % (call, num_batches))
     number = _number(content)
     return number >> _BATCH_BITS, number & MAX_BATCH
 

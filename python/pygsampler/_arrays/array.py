@@ -102,7 +102,7 @@ class Array(HasIdView):
         raise TypeError("Array: created by pygsampler only; numpy.asarray and others convert one")
 
     @classmethod
-    def _of(
+    def _from_address(
         cls,
         address: int,
         length: int,
@@ -129,32 +129,36 @@ class Array(HasIdView):
     @classmethod
     def _of_row(
         cls,
-        row: ArrayDescriptor,
+        descriptor: ArrayDescriptor,
         words: Sequence[int],
         widths: Sequence[int],
-        data: int,
+        base_address: int,
         owner: object,
         device: int = -1,
     ) -> Array | None:
-        """An array of a result that lies at ``data``; None where the result has no such array.
+        """An array of a result at ``base_address``; None where the result has no such array.
 
         ``words`` say its length and its offset, and ``widths`` how wide integers are.
         """
-        _, bits, length, more, offset = row
+        _, bits, length, more, offset = descriptor
         if not words[offset]:
             return None
         width = widths[bits] if isinstance(bits, int) else 8 * KINDS[bits].size
-        array = cls._of(data + words[offset], words[length] + more, width, owner, device=device)
+        array = cls._from_address(
+            base_address + words[offset], words[length] + more, width, owner, device=device
+        )
         if isinstance(bits, str):
             array._shown_as(bits, (array._length,))
         return array
 
     @classmethod
     def _of_rows(
-        cls, rows: Sequence[ArrayDescriptor], words: Sequence[int], memory: Memory
+        cls, descriptors: Sequence[ArrayDescriptor], words: Sequence[int], memory: Memory
     ) -> dict[str, Array]:
         """The arrays that a result on the CPU has."""
-        made = {row.name: cls._of_row(row, words, words, memory.data, memory) for row in rows}
+        made = {
+            row.name: cls._of_row(row, words, words, memory.data, memory) for row in descriptors
+        }
         return {name: array for name, array in made.items() if array is not None}
 
     @classmethod
@@ -162,13 +166,13 @@ class Array(HasIdView):
         """Returns an array of undefined values in the engine's memory, which is reused later."""
         length, size = math.prod(shape), KINDS[dtype].size
         memory = memories.new("MemoryNew", length * size)
-        array = cls._of(memory.data, length, 8 * size, memory)
+        array = cls._from_address(memory.data, length, 8 * size, memory)
         array._shown_as(dtype, shape)
         return array
 
     @classmethod
     def _of_view(cls, view: IdView) -> Array:
-        array = cls._of(
+        array = cls._from_address(
             view.address,
             view.length,
             view.bits,
@@ -182,7 +186,9 @@ class Array(HasIdView):
     @classmethod
     def _of_region(cls, region: ArrayRegion) -> Array:
         address, dtype, shape, owner, readonly, source = region
-        array = cls._of(address, math.prod(shape), 8 * KINDS[dtype].size, owner, readonly=readonly)
+        array = cls._from_address(
+            address, math.prod(shape), 8 * KINDS[dtype].size, owner, readonly=readonly
+        )
         array._shown_as(dtype, shape)
         array._source = source
         return array
@@ -195,7 +201,7 @@ class Array(HasIdView):
     def _transposed(self) -> Array:
         """A view of an array of two dimensions with the other one first."""
         rows, columns = self.shape
-        array = self._at(self._address, (columns, rows))
+        array = self._view_at(self._address, (columns, rows))
         array._turned = not self._turned
         return array
 
@@ -272,7 +278,9 @@ class Array(HasIdView):
         """This array on the CPU: itself, or a copy of an array on a device."""
         if self._device < 0:
             return self
-        bits = Array._of(self._address, self._length, self._bits, self._owner, device=self._device)
+        bits = Array._from_address(
+            self._address, self._length, self._bits, self._owner, device=self._device
+        )
         copy = Array._of_view(ids_on_host(bits._view()))
         copy._shown_as(self._dtype, self.shape)
         copy._turned = self._turned
@@ -312,7 +320,7 @@ class Array(HasIdView):
         shown = self
         if isinstance(self._owner, MappedFile) and self._owner.private:
             address = self._address - self._owner.address + self._owner.private
-            shown = self._at(address, self.shape, readonly=False)
+            shown = self._view_at(address, self.shape, readonly=False)
         elif (
             self._ids
             and not self._readonly
@@ -326,7 +334,7 @@ class Array(HasIdView):
             # Not every version takes DLPack's truth values.
             import torch
 
-            shown = shown._at(shown._address, self.shape, readonly=shown._readonly)
+            shown = shown._view_at(shown._address, self.shape, readonly=shown._readonly)
             shown._shown_as("uint8", self.shape)
             numbers: Tensor = from_dlpack(shown._capsule(copy=shown._readonly, versioned=False))
             return numbers.view(torch.bool)
@@ -370,7 +378,7 @@ class Array(HasIdView):
             start, stop, step = key.indices(count)
             if step != 1:
                 raise ValueError(f"Array: expected a slice of step 1, got {step}; use numpy()")
-            return self._at(self._address + start * row, (max(0, stop - start), *rest))
+            return self._view_at(self._address + start * row, (max(0, stop - start), *rest))
         try:
             place = operator.index(key)
         except TypeError:
@@ -381,7 +389,7 @@ class Array(HasIdView):
         if self._ids:
             return self._integers()[place]
         self._need_cpu()
-        part = self._at(self._address + place % count * row, rest)
+        part = self._view_at(self._address + place % count * row, rest)
         return part if rest else part._values()[0]
 
     def __eq__(self, other: object) -> Any:
@@ -569,7 +577,7 @@ class Array(HasIdView):
             values = list(struct.unpack(f"<{self._length}f", wide))
         return values
 
-    def _at(self, address: int, shape: tuple[int, ...], readonly: bool | None = None) -> Array:
+    def _view_at(self, address: int, shape: tuple[int, ...], readonly: bool | None = None) -> Array:
         flag = self._readonly if readonly is None else readonly
         length = math.prod(shape)
         owner: Any = self._owner
@@ -577,7 +585,7 @@ class Array(HasIdView):
             # A part of the tensor, which moves with it, and is where this array is.
             start = (address - self._address) // KINDS[self._dtype].size
             owner = owner.detach().reshape(-1)[start : start + length]
-        array = Array._of(
+        array = Array._from_address(
             address,
             length,
             self._bits,
@@ -655,12 +663,12 @@ def _values_of(other: Any) -> Any:
 def _copy_to_device(values: Array, device: int) -> Array:
     """A copy of an array of the CPU on a device."""
     if not values._length:
-        none = Array._of(0, 0, values._bits, None, device=device)
+        none = Array._from_address(0, 0, values._bits, None, device=device)
         none._shown_as(values._dtype, values.shape)
         return none
     stream = devices.current_stream(device)
     memory = memories.new("DeviceUpload", device, values._address, values.nbytes, stream)
-    copy = Array._of(memory.data, values._length, values._bits, memory, device=device)
+    copy = Array._from_address(memory.data, values._length, values._bits, memory, device=device)
     copy._shown_as(values._dtype, values.shape)
     return copy
 
@@ -682,9 +690,11 @@ def _from_tensor(tensor: object) -> Array:
     return as_array(tensor, "array")
 
 
-def _from_file(path: str, identity: Identity, at: int, dtype: str, shape: tuple[int, ...]) -> Array:
+def _from_file(
+    path: str, identity: Identity, offset: int, dtype: str, shape: tuple[int, ...]
+) -> Array:
     pages = MappedFile.reopened(path, identity)
-    return Array._of_region(ArrayRegion(pages.address + at, dtype, shape, pages, True))
+    return Array._of_region(ArrayRegion(pages.address + offset, dtype, shape, pages, True))
 
 
 def _from_bytes(

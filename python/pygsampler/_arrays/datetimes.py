@@ -129,29 +129,30 @@ def datetime_kind(value: Any) -> Kind:
     return kind if kind in ("M", "m") else ""
 
 
-def check_datetime_kind(value: Any, of: Kind | None, name: str, where: str) -> None:
+def check_datetime_kind(value: Any, times_kind: Kind | None, name: str, where: str) -> None:
     """Raises TypeError for dates or spans whose kind differs from the times called ``name``.
 
-    ``of`` is the kind of the times, None if it is unknown. Numbers stand for either, in
+    ``times_kind`` is the kind of the times, None if it is unknown. Numbers stand for either, in
     nanoseconds: tensors have no dates.
     """
     kind = datetime_kind(value)
-    if of is None or kind in ("", of):
+    if times_kind is None or kind in ("", times_kind):
         return
     raise TypeError(
-        f"{where}: expected {_CALLED[of]}, as the times {name!r} are, got {value.dtype}"
-        f"{_REMEDY[of]}"
+        f"{where}: expected {_CALLED[times_kind]}, as the times {name!r} are, got {value.dtype}"
+        f"{_REMEDY[times_kind]}"
     )
 
 
-def check_window(window: Any, of: Kind | None, name: str) -> None:
+def check_window(window: Any, times_kind: Kind | None, name: str) -> None:
     """Raises TypeError for a window of timedelta64 if the times called ``name`` are numbers.
 
-    ``of`` is the kind of the times, None if it is unknown.
+    ``times_kind`` is the kind of the times, None if it is unknown.
     """
-    if of == "" and datetime_kind(window):
+    if times_kind == "" and datetime_kind(window):
         raise TypeError(
-            f"window: expected a number, as the times {name!r} are, got {window.dtype}{_REMEDY[of]}"
+            f"window: expected a number, as the times {name!r} are, got "
+            f"{window.dtype}{_REMEDY[times_kind]}"
         )
 
 

@@ -83,10 +83,10 @@ class HasIdView:
         raise NotImplementedError
 
 
-def as_ids(value: Any, where: str, near: int | None = None) -> IdView:
+def as_ids(value: Any, where: str, device: int | None = None) -> IdView:
     """A view of ``value``; the error names ``where`` when it is none that can be sampled with.
 
-    A view that was taken before is taken as it is. ``near`` is the device of the graph that the
+    A view that was taken before is taken as it is. ``device`` is the device of the graph that the
     array is for, which it may be on too; without it only the CPU will do.
     """
     if isinstance(value, IdView):
@@ -94,13 +94,13 @@ def as_ids(value: Any, where: str, near: int | None = None) -> IdView:
     torch = sys.modules.get("torch")
     # First: each batch of a loop has one, and the tests below take as long as reading it.
     if torch is not None and type(value) is getattr(torch, "Tensor", None):
-        return _from_torch(torch, value, where, near)
+        return _from_torch(torch, value, where, device)
     if isinstance(value, HasIdView):
         if value._device >= 0:
-            _check_device(where, value._device, near)
+            _check_device(where, value._device, device)
         return value._view()
     if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
-        return _from_torch(torch, value, where, near)
+        return _from_torch(torch, value, where, device)
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, getattr(numpy, "ndarray", ())):
         return _from_numpy(value, where)
@@ -109,7 +109,7 @@ def as_ids(value: Any, where: str, near: int | None = None) -> IdView:
     try:
         buffer = memoryview(value)
     except (TypeError, BufferError, ValueError):
-        return _from_protocol(value, where, near)
+        return _from_protocol(value, where, device)
     return _from_buffer(value, buffer, where)
 
 
@@ -169,14 +169,14 @@ def pickle_source(shown: Any, source: Any) -> Any:
     return shown.torch()
 
 
-def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> IdView:
+def _from_torch(torch: Any, tensor: Any, where: str, graph_device: int | None) -> IdView:
     if tensor.layout is not torch.strided:
         _refuse_type(where, f"a {tensor.layout} tensor")
     device: int = devices.CPU
     if tensor.is_cuda:
         device = tensor.get_device()
-        if device != near:
-            _check_device(where, device, near)
+        if device != graph_device:
+            _check_device(where, device, graph_device)
     elif tensor.device.type != "cpu":
         _refuse_device(where, str(tensor.device), ".cpu()")
     dtype = tensor.dtype
@@ -246,15 +246,15 @@ def _from_buffer(value: Any, buffer: memoryview, where: str) -> IdView:
     return IdView(address, length, bits, buffer.readonly, buffer, source)
 
 
-def _from_protocol(value: Any, where: str, near: int | None) -> IdView:
+def _from_protocol(value: Any, where: str, device: int | None) -> IdView:
     if hasattr(value, "__arrow_c_array__"):
         return _from_arrow(value, where)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        return _from_dlpack(value, where, near)
+        return _from_dlpack(value, where, device)
     if hasattr(value, "__cuda_array_interface__"):
-        if near is None:
+        if device is None:
             _refuse_device(where, "a CUDA device", "copy it to the CPU")
-        return _from_cuda(value, where, near)
+        return _from_cuda(value, where, device)
     if hasattr(value, "__array__"):
         converted = value.__array__()
         numpy = sys.modules.get("numpy")
@@ -285,13 +285,13 @@ def _from_arrow(value: Any, where: str) -> IdView:
     return IdView(found["data"], found["length"], found["bits"], True, owner, source)
 
 
-def _from_dlpack(value: Any, where: str, near: int | None = None) -> IdView:
+def _from_dlpack(value: Any, where: str, graph_device: int | None = None) -> IdView:
     device = devices.CPU
     try:
         kind, number = value.__dlpack_device__()
-        if int(kind) == devices.DL_CUDA and near is not None:
+        if int(kind) == devices.DL_CUDA and graph_device is not None:
             device = int(number)
-            _check_device(where, device, near)
+            _check_device(where, device, graph_device)
         elif int(kind) not in dlpack.CPU_DEVICES:
             name = dlpack.device_name(int(kind), int(number))
             _refuse_device(where, name, "copy it to the CPU")
@@ -309,7 +309,7 @@ def _from_dlpack(value: Any, where: str, near: int | None = None) -> IdView:
     return IdView(tensor.address, length, bits, tensor.readonly, tensor.capsule, None, device)
 
 
-def _from_cuda(value: Any, where: str, near: int) -> IdView:
+def _from_cuda(value: Any, where: str, graph_device: int) -> IdView:
     """Returns what ``__cuda_array_interface__`` describes; it has no word for the device."""
     try:
         interface = value.__cuda_array_interface__
@@ -325,7 +325,7 @@ def _from_cuda(value: Any, where: str, near: int) -> IdView:
         raise TypeError(f"{text}__cuda_array_interface__: {error!r}") from None
     device = getattr(getattr(value, "device", None), "id", None)
     device = devices.parse("cuda" if device is None else int(device))
-    _check_device(where, device, near)
+    _check_device(where, device, graph_device)
     if typestr not in ("<i4", "<i8"):
         _refuse_type(where, typestr)
     if masked:
@@ -413,21 +413,21 @@ def _refuse_device(where: str, device: str, remedy: str) -> NoReturn:
     raise ValueError(f"{where}: expected {_EXPECTED}, got one on {device}; {remedy} first")
 
 
-def _check_device(where: str, device: int, near: int | None) -> None:
+def _check_device(where: str, device: int, graph_device: int | None) -> None:
     """Refuses an array on a CUDA device, unless the graph that it is for is there too."""
-    if near in (device, ANYWHERE):
+    if graph_device in (device, ANYWHERE):
         return
     name = devices.name(device)
-    if near is None:
+    if graph_device is None:
         _refuse_device(where, name, ".cpu()")
-    if near < 0:
+    if graph_device < 0:
         raise ValueError(
             f"{where}: expected an array on the CPU, as the graph is, got one on {name}; "
             f'copy it to the CPU, or sample graph.to("{name}")'
         )
     raise ValueError(
-        f"{where}: expected an array on the CPU or on {devices.name(near)}, as the graph is, "
-        f"got one on {name}"
+        f"{where}: expected an array on the CPU or on {devices.name(graph_device)}, as the graph "
+        f"is, got one on {name}"
     )
 
 

@@ -234,10 +234,10 @@ class EngineSource(HeaderSource):
             elif width == at.WIDTH_EDGE_IDS:
                 bits = self._edge_id_bits(place)
             else:
-                values = Array._of(*where, 32, self._memory, device=self._device)
+                values = Array._from_address(*where, 32, self._memory, device=self._device)
                 values._shown_as("float32", (values._length,))
                 return {name: values}
-            return {name: Array._of(*where, bits, self._memory, device=self._device)}
+            return {name: Array._from_address(*where, bits, self._memory, device=self._device)}
         src, dst = (0, 0) if self.schema is None else self._end_types(place)
         if name == "src_nodes":
             nodes, first, count = src, 0, words[start + at.NUM_SRC]
@@ -264,13 +264,13 @@ class EngineSource(HeaderSource):
             rows = indptr if device < 0 else indptr.cpu()
             sizes = words[at.NUM_DST], words[at.FIRST_DST], bits
             made = memories.new("ExpandRows", rows._address, *sizes)
-            result = Array._of(made.data, count, bits, made)
+            result = Array._from_address(made.data, count, bits, made)
             return result if device < 0 else _copy_to_device(result, device)
         assert isinstance(memory, Memory)
         made = memories.new("DeviceDestinations", memory.address, devices.current_stream(device))
         address = made.data
         for block, edges in enumerate(edges_of_blocks(self._words)):
-            self._dst[block] = Array._of(address, edges, bits, made, device=device)
+            self._dst[block] = Array._from_address(address, edges, bits, made, device=device)
             address += edges * bits // 8
         return self._dst[place]
 
@@ -310,7 +310,9 @@ class EngineSource(HeaderSource):
     def on_device(self, device: int) -> EngineSource:
         """Returns a copy on a device of a batch on the CPU; its header stays on the host."""
         size = self._words[at.SIZE]
-        memory = _copy_to_device(Array._of(self._data, size // 4, 32, self._memory), device)._owner
+        memory = _copy_to_device(
+            Array._from_address(self._data, size // 4, 32, self._memory), device
+        )._owner
         assert isinstance(memory, Memory)
         words = list(self._words)
         return EngineSource(memory, memory.data, 0, device, self.schema, words=words)

@@ -48,13 +48,13 @@ class HasFeatures:
         found: Mapping[str, torch.Tensor] = self.__dict__.get("_features", _NONE)
         return found
 
-    def _attach(self, name: str, rows: Any, node_type: str | None = None) -> None:
+    def _attach(self, name: str, feature_rows: Any, node_type: str | None = None) -> None:
         """Sets rows of features; with ``node_type`` these are the rows of that type alone."""
         known = self.__dict__
         features = known.setdefault("_features", {})
         if node_type is not None:
-            rows = {**features.get(name, {}), node_type: rows}
-        features[name] = known[name] = rows
+            feature_rows = {**features.get(name, {}), node_type: feature_rows}
+        features[name] = known[name] = feature_rows
 
     def __setstate__(self, features: Mapping[str, torch.Tensor]) -> None:
         for name, rows in features.items():

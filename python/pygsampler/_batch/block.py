@@ -94,7 +94,7 @@ class Block(HasFeatures):
         raise TypeError(f"{type(self).__name__}: created by PGSampler.sample only")
 
     @classmethod
-    def _of(
+    def _from_source(
         cls: type[B],
         source: ArraySource,
         place: int,
@@ -129,7 +129,7 @@ class Block(HasFeatures):
         edges = indptr, indices, edge_ids, edge_weights
         arrays = dict(zip(BLOCK_ARRAYS, (*edges, src_nodes, dst_nodes), strict=True))
         source = StoredSource(form, None, {}, [arrays], [block_sizes(arrays, dst_offset)])
-        return cls._of(source, 0, values, edge_type)
+        return cls._from_source(source, 0, values, edge_type)
 
     @property
     def form(self) -> str:
@@ -358,10 +358,10 @@ class Block(HasFeatures):
             )
         return self_and_reduce(self._segments(), x, reduce, self._dst_places(), of)
 
-    def _reduced_by(self, x: Any, reduce: str, of: torch.Tensor | None) -> torch.Tensor:
+    def _reduced_by(self, x: Any, reduce: str, source_ids: torch.Tensor | None) -> torch.Tensor:
         if reduce not in ("sum", "mean", "max"):
             raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {describe(reduce)}")
-        result: torch.Tensor = getattr(self, reduce)(x, of=of)
+        result: torch.Tensor = getattr(self, reduce)(x, of=source_ids)
         return result
 
     def softmax(self, scores: torch.Tensor) -> torch.Tensor:
@@ -481,10 +481,10 @@ class Block(HasFeatures):
 
         return attention.attention_v2(self._segments(), x_src, x_dst, att, negative_slope, edge)
 
-    def _reduced(self, x: Any, kind: str, of: torch.Tensor | None) -> torch.Tensor:
+    def _reduced(self, x: Any, kind: str, source_ids: torch.Tensor | None) -> torch.Tensor:
         from pygsampler._ops import segments
 
-        return segments.reduce(self._segments(), x, getattr(segments, kind), of)
+        return segments.reduce(self._segments(), x, getattr(segments, kind), source_ids)
 
     def _segments(self) -> Segments:
         known = self.__dict__

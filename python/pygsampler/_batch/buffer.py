@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     import torch
 
 
-def copy_to_host(data: int, size: int, words: Sequence[int], owner: object, device: int) -> Memory:
+def copy_to_host(
+    address: int, size: int, words: Sequence[int], owner: object, device: int
+) -> Memory:
     """A copy on the CPU of a result of ``size`` bytes on a device.
 
     It begins with the words, which of a result on a device stand on the host alone.
     """
-    memory = Array._of(data, size // 4, 32, owner, device=device).cpu()._owner
+    memory = Array._from_address(address, size // 4, 32, owner, device=device).cpu()._owner
     assert isinstance(memory, Memory)
     write_words(words, memory.data)
     return memory

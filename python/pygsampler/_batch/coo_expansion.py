@@ -24,19 +24,21 @@ _MOST_AHEAD = 1 << 20
 class CooExpander:
     """Expands the edges of batches that share one tensor ``ids``, several by one launch.
 
-    ``asked`` has the kinds of arrays that were requested from such batches, by any user: several
-    groups of batches may share it. The second request of a kind writes all those kinds, also for
-    the batches behind this one, since a loop requests the same kinds of each batch.
+    ``requested_kinds`` has the kinds of arrays that were requested from such batches, by any user:
+    several groups of batches may share it. The second request of a kind writes all those kinds,
+    also for the batches behind this one, since a loop requests the same kinds of each batch.
     """
 
     __slots__ = ("_asked", "_batches", "_counts", "_device", "_ids", "_made", "_wide")
 
-    def __init__(self, ids: torch.Tensor, device: int, wide: bool, asked: set[int]) -> None:
+    def __init__(
+        self, ids: torch.Tensor, device: int, wide: bool, requested_kinds: set[int]
+    ) -> None:
         self._ids = ids
         self._device = device
         # Whether ids have 64 bits.
         self._wide = wide
-        self._asked = asked
+        self._asked = requested_kinds
         self._batches: list[tuple[array[int], int]] = []
         # Edges of the blocks of each batch, where they were needed.
         self._counts: dict[int, list[int]] = {}
@@ -49,7 +51,7 @@ class CooExpander:
         self._batches.append((about, first))
         return len(self._batches) - 1
 
-    def of(self, place: int, kind: int) -> list[torch.Tensor]:
+    def block_arrays(self, place: int, kind: int) -> list[torch.Tensor]:
         """Returns the arrays of each block of a batch, in torch's current stream.
 
         Destinations have shape [num_edges], pairs [2, num_edges].
@@ -57,13 +59,13 @@ class CooExpander:
         stream = devices.current_stream(self._device)
         made = self._made
         if kind == DESTINATIONS and self._wide and (place, PAIRS) in made:
-            return [pair[1] for pair in self.of(place, PAIRS)]
+            return [pair[1] for pair in self.block_arrays(place, PAIRS)]
         found = made.get((place, kind))
         # What was put into another stream may still be on its way there.
         if found is None or found[0] != stream:
             self._make(place, kind, stream)
             if (place, kind) not in made:
-                return self.of(place, kind)
+                return self.block_arrays(place, kind)
             found = made[place, kind]
         _, out, start = found
         blocks = []

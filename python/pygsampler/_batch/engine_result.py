@@ -111,7 +111,7 @@ class EngineResult(Generic[ArrayT]):
     def _matrix(self, flat: Any, start: int, height: int, width: int) -> Any:
         """Returns a view of two dimensions that begins at an element of a flat array."""
         if self.form == "array":
-            return flat._at(flat._address + start * flat._bits // 8, (height, width))
+            return flat._view_at(flat._address + start * flat._bits // 8, (height, width))
         return flat[start : start + height * width].reshape(height, width)
 
     def _in_form(self, form: str) -> Any:

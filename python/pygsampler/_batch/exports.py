@@ -294,21 +294,21 @@ def _rows_of_nodes(features: Mapping[str, Any]) -> dict[str, Any]:
     return {name: rows for name, rows in features.items() if _is_of_nodes(name, rows)}
 
 
-def _is_of_nodes(name: str, rows: Any) -> bool:
+def _is_of_nodes(name: str, feature_rows: Any) -> bool:
     """True for a tensor of nodes; DGL has no place for frames."""
-    return name != _LABELS and not is_tensor_frame(rows)
+    return name != _LABELS and not is_tensor_frame(feature_rows)
 
 
-def _of_rows(indptr: Any, rows: int) -> Any:
+def _of_rows(indptr: Any, num_rows: int) -> Any:
     """``indptr`` of a relation in which the last nodes of its type are no destinations."""
-    missing = rows + 1 - len(indptr)
+    missing = num_rows + 1 - len(indptr)
     return indptr if missing <= 0 else _torch_cat([indptr, indptr[-1:].expand(missing)])
 
 
-def _torch_cat(parts: Any) -> Any:
+def _torch_cat(tensors: Any) -> Any:
     import torch
 
-    return torch.cat(parts)
+    return torch.cat(tensors)
 
 
 def _put_edges(store: Any, blocks: list[Any]) -> None:

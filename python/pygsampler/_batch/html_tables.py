@@ -14,11 +14,11 @@ _STEPS_SHOWN = 9
 _COUNTS = ("block", "sources", "destinations", "edges")
 
 
-def table_html(title: str, head: Iterable[Any], rows: Iterable[Sequence[Any]]) -> str:
+def table_html(title: str, head: Iterable[Any], table_rows: Iterable[Sequence[Any]]) -> str:
     """Returns a table; the first cell of each row is its heading, and integers have commas."""
     body = "".join(
         f"<tr><th>{_cell(name)}</th>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>"
-        for name, *cells in rows
+        for name, *cells in table_rows
     )
     top = "".join(f"<th>{_cell(name)}</th>" for name in head)
     return (

@@ -70,8 +70,8 @@ def induced_edges(
         span *= max(int(each.max()) + 1 if len(each) else 0 for each in (subgraph_ids, of))
     # Nodes behind the last row have no in-edges.
     rows = len(indptr) - 1
-    starts = _at(indptr, at_home.clamp(max=rows))
-    degrees = _at(indptr, (at_home + 1).clamp(max=rows)) - starts
+    starts = _select(indptr, at_home.clamp(max=rows))
+    degrees = _select(indptr, (at_home + 1).clamp(max=rows)) - starts
     find = _finder(keys, span, int(degrees.sum()))
     parts: list[InducedEdges] = []
     for begin, end in _pieces(degrees):
@@ -81,12 +81,12 @@ def induced_edges(
         place = torch.arange(len(col), device=device)
         place += (starts[begin:end] - before).index_select(0, col)
         col += begin
-        wanted = _at(indices, place)
+        wanted = _select(indices, place)
         if moved is not None:
             wanted += moved.index_select(0, col)
         kept, row = find(wanted)
         place = place.index_select(0, kept)
-        edge = place if edge_ids is None else _at(edge_ids, place)
+        edge = place if edge_ids is None else _select(edge_ids, place)
         parts.append(InducedEdges(row, col.index_select(0, kept), edge))
     row, col, edge = (
         unique_edges(list(tensors)).to(node.device, node.dtype)
@@ -104,10 +104,11 @@ def _of_trees(graph: Graph, node: torch.Tensor, subgraph_ids: torch.Tensor) -> I
         "InducedEdges", graph._handle(), nodes_at, trees_at, count, node_bits, tree_bits
     )
     (total,) = memories.read_int64(memory.data + 8 * count, 1)
-    starts = Array._of(memory.data, count + 1, 64, memory).torch()
+    starts = Array._from_address(memory.data, count + 1, 64, memory).torch()
     place = memory.data + 8 * (count + 1)
     sources, edges = (
-        Array._of(at, total, 64, memory).torch().to(node.dtype) for at in (place, place + 8 * total)
+        Array._from_address(at, total, 64, memory).torch().to(node.dtype)
+        for at in (place, place + 8 * total)
     )
     return InducedEdges(sources, edge_rows(starts.diff(), total).to(node.dtype), edges)
 
@@ -120,15 +121,15 @@ def in_edges(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     at_home = node.to(device).long()
     # Nodes behind the last row have no in-edges.
     last = len(indptr) - 1
-    starts = _at(indptr, at_home.clamp(max=last))
-    degrees = _at(indptr, (at_home + 1).clamp(max=last)) - starts
+    starts = _select(indptr, at_home.clamp(max=last))
+    degrees = _select(indptr, (at_home + 1).clamp(max=last)) - starts
     ends = degrees.cumsum(0)
     col = edge_rows(degrees)
     place = torch.arange(len(col), device=device)
     place += (starts - ends + degrees).index_select(0, col)
-    edge = place if edge_ids is None else _at(edge_ids, place)
+    edge = place if edge_ids is None else _select(edge_ids, place)
     begins = torch.cat([ends.new_zeros(1), ends])
-    return begins.to(node.device), _at(indices, place).to(node.device), edge.to(node.device)
+    return begins.to(node.device), _select(indices, place).to(node.device), edge.to(node.device)
 
 
 def _finder(
@@ -147,8 +148,8 @@ def _finder(
         # The smallest, also where a seed is there twice: then an assignment would take any.
         table.scatter_reduce_(0, keys, positions, "amin")
 
-        def find(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            found = table.index_select(0, numbers)
+        def find(queries: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            found = table.index_select(0, queries)
             kept = (found < count).nonzero().squeeze(1)
             return kept, found.index_select(0, kept).long()
 
@@ -156,9 +157,9 @@ def _finder(
     # Stable: the first of equal nodes comes first.
     ordered, order = keys.sort(stable=True)
 
-    def search(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found = torch.searchsorted(ordered, numbers).clamp_(max=max(count - 1, 0))
-        kept = (ordered.index_select(0, found) == numbers).nonzero().squeeze(1)
+    def search(queries: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = torch.searchsorted(ordered, queries).clamp_(max=max(count - 1, 0))
+        kept = (ordered.index_select(0, found) == queries).nonzero().squeeze(1)
         return kept, order.index_select(0, found.index_select(0, kept))
 
     return search
@@ -176,7 +177,7 @@ def _pieces(degrees: torch.Tensor) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in pairwise(bounds) if end > begin]
 
 
-def _at(values: Array, places: torch.Tensor) -> torch.Tensor:
+def _select(values: Array, places: torch.Tensor) -> torch.Tensor:
     """``values[places]``, int64."""
     if values._readonly:
         # Torch has no read-only tensors, and would copy all of a mapped file.
@@ -198,5 +199,5 @@ def edge_rows(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
     return torch.repeat_interleave(degrees.long(), output_size=total)
 
 
-def unique_edges(parts: list[torch.Tensor]) -> torch.Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+def unique_edges(chunks: list[torch.Tensor]) -> torch.Tensor:
+    return chunks[0] if len(chunks) == 1 else torch.cat(chunks)

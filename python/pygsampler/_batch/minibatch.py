@@ -91,7 +91,7 @@ def _extra_of(attributes: dict[str, Any], source: ArraySource, name: str) -> Any
 
 
 def _blocks_of(attributes: dict[str, Any], source: ArraySource, name: str) -> Any:
-    schema, hops, of = source.schema, range(source.hops()), Block._of
+    schema, hops, of = source.schema, range(source.hops()), Block._from_source
     blocks: tuple[Any, ...]
     values: Mapping[Any, Any] = NO_VALUES
     if "_names" in attributes:
@@ -219,7 +219,7 @@ class MiniBatch(HasFeatures, Exports):
         return cls._of_source(EngineSource(region, address, address, devices.CPU), epoch, batch)
 
     @classmethod
-    def _of(
+    def _from_memory(
         cls: type[B],
         memory: Memory,
         epoch: int,

@@ -21,8 +21,8 @@ def pack_batch(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any)
     ids = as_ids(nodes, "nodes")
     bits = ids.bits
     known = _BatchShape(ids.length, bits)
-    vertices = known.taken(nodes, "nodes", None)
-    given = known.taken(seeds, "seeds", None)
+    vertices = known.as_integers(nodes, "nodes", None)
+    given = known.as_integers(seeds, "seeds", None)
     index = range(len(given)) if output_index is None else output_index
     if not isinstance(blocks, Sequence) or isinstance(blocks, (str, bytes)) or not blocks:
         raise TypeError(f"blocks: expected a sequence of blocks, got {describe(blocks)}")
@@ -53,7 +53,7 @@ def pack_batch(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any)
         (at.NODES, place(vertices)),
         (at.NUM_NODES, ids.length),
         (at.OUTPUT_NODES, place(given)),
-        (at.OUTPUT_INDEX, place(known.taken(index, "output_index", rows, len(given)))),
+        (at.OUTPUT_INDEX, place(known.as_integers(index, "output_index", rows, len(given)))),
     ):
         words[name] = value
     counts = at.counts_at(len(blocks))
@@ -76,7 +76,7 @@ class _BatchShape:
         self.nodes = nodes
         self.code = "q" if bits == 64 else "i"
 
-    def taken(
+    def as_integers(
         self, values: Any, where: str, below: int | None, count: int | None = None
     ) -> memoryview:
         """The integers in the batch's width; ValueError unless each is in ``[0, below)``."""
@@ -99,7 +99,7 @@ class _BatchShape:
                 f"{where}: expected (indptr, indices, edge_ids) or those and dst_offset, "
                 f"got {describe(block)}"
             )
-        offsets = self.taken(block[0], f"{where}.indptr", None)
+        offsets = self.as_integers(block[0], f"{where}.indptr", None)
         rows = len(offsets) - 1
         edges = offsets[rows] if rows >= 0 else -1
         if rows < 0 or offsets[0] or any(a > b for a, b in pairwise(offsets)):
@@ -115,8 +115,8 @@ class _BatchShape:
             rows,
             edges,
             place(offsets),
-            place(self.taken(block[1], f"{where}.indices", sources, edges)),
-            place(self.taken(block[2], f"{where}.edge_ids", None, edges)),
+            place(self.as_integers(block[1], f"{where}.indices", sources, edges)),
+            place(self.as_integers(block[2], f"{where}.edge_ids", None, edges)),
             first,
         )
         return first + rows

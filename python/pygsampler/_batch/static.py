@@ -94,11 +94,11 @@ class StaticBlock(Block):
         behind = all_of_type + (places - used) % (size - all_of_type)
         return torch.where(places < used, places + self.dst_offset, behind)
 
-    def _as_local(self, rows: torch.Tensor) -> torch.Tensor:
+    def _as_local(self, indptr_rows: torch.Tensor) -> torch.Tensor:
         """Returns rows of ``indptr`` as local ids of destinations."""
-        if self._ends is None or not len(rows):
-            return rows
-        local: torch.Tensor = self.dst_index.to(rows.dtype).index_select(0, rows)
+        if self._ends is None or not len(indptr_rows):
+            return indptr_rows
+        local: torch.Tensor = self.dst_index.to(indptr_rows.dtype).index_select(0, indptr_rows)
         return local
 
     def _segments(self) -> Segments:

@@ -32,7 +32,7 @@ def torch_source(source: EngineSource) -> HostSource | TensorSource:
     # The memory is larger than the batch's last array: it ends at a multiple of 8 bytes.
     bits = words[at.ID_BITS]
     length = (words[at.SIZE] + 7) // 8 * 64 // bits
-    region = Array._of(source._data, length, bits, source._memory, device=device)
+    region = Array._from_address(source._data, length, bits, source._memory, device=device)
     if exchange.exchange_api():
         return DeviceSource(source, region)
     return TensorSource(region.torch(), words, device, schema=source.schema)
@@ -173,7 +173,7 @@ class TensorSource(HeaderSource):
         if edges is None:
             edges = self._edges = CooExpander(self._ids, self._device, self._shift == 3, set())
             self._place = edges.add(self._words, self._first)
-        return edges.of(self._place, kind)
+        return edges.block_arrays(self._place, kind)
 
     def moved(self, move: Any) -> TensorSource:
         # Without the bytes behind the batch, which the next batch may need, and other batches.

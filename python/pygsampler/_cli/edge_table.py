@@ -84,11 +84,11 @@ class EdgeTable:
 
 @contextmanager
 def edge_table(
-    path: Path, about: dict[str, Any], labels: Labels, with_types: bool = False
+    path: Path, metadata: dict[str, Any], labels: Labels, with_types: bool = False
 ) -> Iterator[EdgeTable]:
     """Yields a table in the file ``path``, which is replaced once the block has ended well.
 
-    ``about`` is stored in the schema's metadata as JSON, under "pygsampler".
+    ``metadata`` is stored in the schema's metadata as JSON, under "pygsampler".
     """
     import pyarrow as pa
 
@@ -103,7 +103,7 @@ def edge_table(
             ("edge_id", pa.int64()),
             *types,
         ],
-        metadata={"pygsampler": json.dumps(about)},
+        metadata={"pygsampler": json.dumps(metadata)},
     )
     with atomic_write(path) as temporary:
         writer: _EdgeWriter

@@ -113,28 +113,28 @@ def _spread(degree: Any) -> dict[str, Any]:
     }
 
 
-def _show(out: Console, found: dict[str, Any]) -> None:
+def _show(out: Console, info: dict[str, Any]) -> None:
     from pygsampler._cli import output
     from pygsampler._cli.doctor.report import size
 
-    output.title(out, found["file"])
+    output.title(out, info["file"])
     pairs = [
-        *output.counts("nodes", found["num_nodes"]),
-        *output.counts("edges", found["num_edges"]),
-        ("size", size(found["bytes"])),
-        ("ids", found["dtype"]),
-        ("names", ", ".join(found["names"])),
+        *output.counts("nodes", info["num_nodes"]),
+        *output.counts("edges", info["num_edges"]),
+        ("size", size(info["bytes"])),
+        ("ids", info["dtype"]),
+        ("names", ", ".join(info["names"])),
     ]
     output.facts(out, [(label, text) for label, text in pairs if text])
-    if found["arrays"]:
+    if info["arrays"]:
         output.title(out, "arrays")
-        arrays = found["arrays"].items()
+        arrays = info["arrays"].items()
         shapes = {name: ", ".join(f"{n:,}" for n in about["shape"]) for name, about in arrays}
         output.facts(out, [(name, f"{about['dtype']} [{shapes[name]}]") for name, about in arrays])
-    if "relations" in found:
+    if "relations" in info:
         output.title(out, "degrees")
         rows = []
-        for name, of in found["relations"].items():
+        for name, of in info["relations"].items():
             for side in ("in", "out"):
                 spread = of[f"{side}_degree"]
                 counts = [output.count(spread[key]) for key in ("min", "median")]
@@ -142,13 +142,13 @@ def _show(out: Console, found: dict[str, Any]) -> None:
                 label = name if side == "in" else ""
                 rows.append([label, side, *counts, f"{spread['mean']:,.1f}", *rest])
         head = ("", "", "min", "median", "mean", "p99", "max", "none")
-        output.table(out, head, rows, left=2)
+        output.table(out, head, rows, text_columns=2)
         repeats = [
             (name, f"{of['parallel_edges']:,} parallel edges")
-            for name, of in found["relations"].items()
+            for name, of in info["relations"].items()
             if of["parallel_edges"] is not None
         ]
         output.facts(out, repeats)
-    if "checks" in found:
+    if "checks" in info:
         output.title(out, "checks")
-        output.facts(out, found["checks"].items())
+        output.facts(out, info["checks"].items())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pygsampler._cli.progress import Progress
 
 
-def is_known(name: str) -> bool:
+def is_dataset_name(name: str) -> bool:
     """True if ``name`` is that of a data set, and of no file."""
     return is_built_in(name) or (name.startswith(("ogbn-", "ogbl-")) and not Path(name).exists())
 

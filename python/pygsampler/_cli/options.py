@@ -84,24 +84,25 @@ def open_graph(name: str) -> Graph:
     return Graph.open(name)
 
 
-def node_type_of(graph: Graph, given: str | None) -> str | None:
+def node_type_of(graph: Graph, node_type: str | None) -> str | None:
     """The type of seeds, which ``--node-type`` says where the graph has several; None without."""
     kinds = graph.node_types
     if graph.is_homogeneous:
-        if given is not None:
+        if node_type is not None:
             raise click.BadParameter(
-                f"expected none for a homogeneous graph, got {given!r}", param_hint="--node-type"
+                f"expected none for a homogeneous graph, got {node_type!r}",
+                param_hint="--node-type",
             )
         return None
-    if given is None and len(kinds) == 1:
+    if node_type is None and len(kinds) == 1:
         return kinds[0]
-    if given not in kinds:
+    if node_type not in kinds:
         listed = ", ".join(kinds)
         raise click.BadParameter(
-            f"expected the type of the seeds, one of {listed}, got {given or 'none'}",
+            f"expected the type of the seeds, one of {listed}, got {node_type or 'none'}",
             param_hint="--node-type",
         )
-    return given
+    return node_type
 
 
 def relation_of(graph: Graph, text: str) -> tuple[str, str, str]:

@@ -55,27 +55,29 @@ def facts(out: Console, pairs: Iterable[tuple[str, str]], *, width: int = 0) -> 
         out.print(line)
 
 
-def table(out: Console, head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
-    """A table whose first ``left`` columns are words and whose others are numbers."""
+def table(
+    out: Console, head: Sequence[str], table_rows: Iterable[Sequence[str]], *, text_columns: int
+) -> None:
+    """A table whose first ``text_columns`` columns are words and whose others are numbers."""
     from rich import box
     from rich.table import Table
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, name in enumerate(head):
-        side: Literal["left", "right"] = "left" if place < left else "right"
+        side: Literal["left", "right"] = "left" if place < text_columns else "right"
         made.add_column(name if place else f"  {name}", justify=side, no_wrap=True)
-    for first, *others in rows:
+    for first, *others in table_rows:
         made.add_row(f"  {first}", *others)
     out.print(made)
 
 
-def bars(out: Console, rows: Sequence[tuple[str, float, str]]) -> None:
+def bars(out: Console, labelled_values: Sequence[tuple[str, float, str]]) -> None:
     """Bars of characters: label, value, and what is written behind the bar."""
     from rich.text import Text
 
-    most = max((value for _, value, _ in rows), default=0)
-    labels = max((len(label) for label, _, _ in rows), default=0)
-    for label, value, text in rows:
+    most = max((value for _, value, _ in labelled_values), default=0)
+    labels = max((len(label) for label, _, _ in labelled_values), default=0)
+    for label, value, text in labelled_values:
         length = round(_BAR_WIDTH * value / most) if most else 0
         # What is there at all is seen.
         length = max(length, 1) if value else 0
@@ -90,11 +92,11 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def counts(label: str, numbers: int | Mapping[str, int]) -> list[tuple[str, str]]:
+def counts(label: str, count_by_type: int | Mapping[str, int]) -> list[tuple[str, str]]:
     """Facts of a number of things, or of the number of each type."""
-    if not isinstance(numbers, Mapping):
-        return [(label, count(numbers))]
-    lines = [f"{count(number)} {name}" for name, number in numbers.items()]
+    if not isinstance(count_by_type, Mapping):
+        return [(label, count(count_by_type))]
+    lines = [f"{count(number)} {name}" for name, number in count_by_type.items()]
     return [(label if place == 0 else "", line) for place, line in enumerate(lines)]
 
 

@@ -49,18 +49,18 @@ def check(suffix: str) -> None:
 
 @contextmanager
 def walk_file(
-    path: Path, count: int, length: int, about: dict[str, Any], labels: Labels, edge_ids: bool
+    path: Path, count: int, length: int, metadata: dict[str, Any], labels: Labels, edge_ids: bool
 ) -> Iterator[Callable[[Walks[Any]], None]]:
     """Yields a writer of batches of walks to the file ``path``, replaced once the block ends well.
 
-    The batches have ``count`` walks of at most ``length`` steps in all. ``about`` is stored in a
+    The batches have ``count`` walks of at most ``length`` steps in all. ``metadata`` is stored in a
     table's metadata as JSON, under "pygsampler". ``labels`` are the names of nodes; NumPy's formats
     have the numbers of nodes instead of names.
     """
     with atomic_write(path) as temporary:
         writer: _WalkWriter
         if path.suffix in ARROW + PARQUET:
-            writer = _Table(temporary, about, labels, edge_ids)
+            writer = _Table(temporary, metadata, labels, edge_ids)
         elif path.suffix == ".npy":
             writer = _Array(temporary, (count, length + 1), lambda walks: _nodes(walks, labels))
         elif path.suffix == ".npz":
@@ -89,13 +89,15 @@ def _nodes(walks: Walks[Any], labels: Labels, *, text: bool = False) -> Any:
 class _Table:
     """Arrow IPC or Parquet: a row is a walk, a batch is a group of rows."""
 
-    def __init__(self, path: Path, about: dict[str, Any], labels: Labels, edge_ids: bool) -> None:
+    def __init__(
+        self, path: Path, metadata: dict[str, Any], labels: Labels, edge_ids: bool
+    ) -> None:
         import pyarrow as pa
 
         columns = [("nodes", pa.list_(pa.string() if labels.text else pa.int64()))]
         if edge_ids:
             columns.append(("edge_ids", pa.list_(pa.int64())))
-        self._schema = pa.schema(columns, metadata={"pygsampler": json.dumps(about)})
+        self._schema = pa.schema(columns, metadata={"pygsampler": json.dumps(metadata)})
         self._labels, self._edges = labels, edge_ids
         if path.suffix in PARQUET:
             import pyarrow.parquet as pq
@@ -127,13 +129,13 @@ class _Table:
         self._writer.close()
 
 
-def _lists(pa: Any, rows: Any, lengths: Any) -> Any:
+def _lists(pa: Any, padded: Any, lengths: Any) -> Any:
     """The first so many values of each row."""
     import numpy as np
 
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    values = rows[np.arange(rows.shape[1]) < lengths[:, None]]
+    values = padded[np.arange(padded.shape[1]) < lengths[:, None]]
     if values.dtype != object:
         values = values.astype(np.int64)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
@@ -146,11 +148,11 @@ class _Array:
         self,
         path: Path,
         shape: tuple[int, ...],
-        rows: Callable[[Walks[Any]], Any],
+        rows_of_walks: Callable[[Walks[Any]], Any],
         dtype: str = "<i8",
     ) -> None:
         self._file: BinaryIO = open(path, "wb")  # noqa: SIM115 - close() does it
-        self._rows, self._dtype = rows, dtype
+        self._rows, self._dtype = rows_of_walks, dtype
         from numpy.lib import format as numpy_format
 
         header = {"descr": dtype, "fortran_order": False, "shape": shape}

@@ -54,7 +54,7 @@ class EngineHandle:
         """True if this process was forked after the handle was created."""
         return self._generation != library.generation()
 
-    def _require_own(self) -> None:
+    def _require_current_process(self) -> None:
         """Error where another process submitted the job behind the handle."""
         if self._is_foreign():
             raise Error(

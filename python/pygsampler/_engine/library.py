@@ -203,9 +203,9 @@ def cache_lock(device: int) -> threading.RLock:
     return _state.cache_locks.setdefault(device, threading.RLock())
 
 
-def alive(made_in: int) -> bool:
-    """True if handles of generation ``made_in`` can still be released."""
-    return made_in == _state.generation and _state.engine is not None and not _state.shut
+def alive(generation: int) -> bool:
+    """True if handles of generation ``generation`` can still be released."""
+    return generation == _state.generation and _state.engine is not None and not _state.shut
 
 
 def extension_path() -> Path:

@@ -112,7 +112,7 @@ class PendingMemory(EngineHandle):
         """
         words = array("q", (0, 0))
         while self._timed and self._outcome is None:
-            self._require_own()
+            self._require_current_process()
             wait = SLICE_MS if timeout_ms < 0 else timeout_ms
             if self._call("JobSpan", wait, words.buffer_info()[0]):
                 began, ended = words
@@ -138,7 +138,7 @@ class PendingMemory(EngineHandle):
         """Waits a moment; True when there is an outcome."""
         if self._outcome is not None:
             return True
-        self._require_own()
+        self._require_current_process()
         with self._lock:
             if self._outcome is not None:
                 return True
@@ -166,7 +166,7 @@ class PendingMemory(EngineHandle):
         return memory.call("Wait", self._number, timeout_ms)
 
     @abstractmethod
-    def _wrap_result(self, given: Any) -> Any:
+    def _wrap_result(self, engine_result: Any) -> Any:
         """Returns the result for what the engine has handed over; None where more is to come."""
 
 
@@ -195,5 +195,5 @@ class PackedJob(PendingMemory):
             words[at.JOB] = 0
         return self
 
-    def _wrap_result(self, given: Any) -> Any:
-        return given
+    def _wrap_result(self, engine_result: Any) -> Any:
+        return engine_result

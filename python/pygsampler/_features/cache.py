@@ -34,11 +34,11 @@ class CacheOptions(NamedTuple):
     epochs: int
 
     @classmethod
-    def checked(cls, rows: Any, bytes: Any, policy: Any, epochs: Any) -> CacheOptions:
-        if (rows is None) == (bytes is None):
-            raise ValueError(f"rows, bytes: expected one of them, got {rows!r} and {bytes!r}")
-        if rows is not None:
-            rows = integer(rows, "rows", 1)
+    def checked(cls, num_rows: Any, bytes: Any, policy: Any, epochs: Any) -> CacheOptions:
+        if (num_rows is None) == (bytes is None):
+            raise ValueError(f"rows, bytes: expected one of them, got {num_rows!r} and {bytes!r}")
+        if num_rows is not None:
+            num_rows = integer(num_rows, "rows", 1)
         else:
             bytes = integer(bytes, "bytes", 1)
         if isinstance(policy, str):
@@ -56,20 +56,23 @@ class CacheOptions(NamedTuple):
                 f"epochs: expected None, since {_named(policy)!r} counts none, got {epochs!r}"
             )
         epochs = default if epochs is None else integer(epochs, "epochs", 1, MAX_EPOCH)
-        return cls(rows, bytes, policy, epochs)
+        return cls(num_rows, bytes, policy, epochs)
 
-    def places(self, rows: int, row: int) -> int:
-        """Returns how many of so many rows, of ``row`` bytes each, the cache is to have."""
+    def places(self, num_rows: int, row_bytes: int) -> int:
+        """Returns how many of so many rows, of ``row_bytes`` bytes each, the cache is to have."""
         if self.rows is not None:
-            return min(self.rows, rows, _MOST_PLACES)
+            return min(self.rows, num_rows, _MOST_PLACES)
         assert self.bytes is not None
-        beside, each = CacheTable.bytes_beside(rows), CacheTable.bytes_of(row, self.policy == LRU)
+        beside, each = (
+            CacheTable.index_bytes(num_rows),
+            CacheTable.bytes_of(row_bytes, self.policy == LRU),
+        )
         if self.bytes < beside + each:
             raise ValueError(
-                f"bytes: expected at least {beside + each}, of which the numbers of {rows} rows "
-                f"take {beside}, got {self.bytes}"
+                f"bytes: expected at least {beside + each}, of which the numbers of {num_rows} "
+                f"rows take {beside}, got {self.bytes}"
             )
-        return min((self.bytes - beside) // each, rows, _MOST_PLACES)
+        return min((self.bytes - beside) // each, num_rows, _MOST_PLACES)
 
 
 class FeatureCache:
@@ -82,11 +85,15 @@ class FeatureCache:
 
     __slots__ = ("_known", "_owner", "_source", "_window", "plan", "table")
 
-    def __init__(self, plan: CacheOptions, device: int, rows: int, row: int, source: int) -> None:
+    def __init__(
+        self, plan: CacheOptions, device: int, num_rows: int, row_bytes: int, source: int
+    ) -> None:
         """``source`` is where the device reads the table."""
         self.plan = plan
         self._source = source
-        self.table = CacheTable(device, rows, row, plan.places(rows, row), plan.policy == LRU)
+        self.table = CacheTable(
+            device, num_rows, row_bytes, plan.places(num_rows, row_bytes), plan.policy == LRU
+        )
         # Whether the rows are there that the policy wants, for good.
         self._known = plan.policy == LRU
         # Whose epochs are counted, and of which seed from which epoch on.
@@ -116,13 +123,13 @@ class FeatureCache:
             )
         self.take(top_rows(scores, self.table.places))
 
-    def take(self, rows: Tensor) -> None:
+    def take(self, row_ids: Tensor) -> None:
         """Has these rows from now on, as many as there is room for."""
         import torch
 
-        chosen = torch.zeros(self.table.rows, dtype=torch.bool, device=rows.device)
-        chosen[rows[: self.table.places]] = True
-        self.table.put(*placements(chosen, self.table.held().to(rows.device)), self._source)
+        chosen = torch.zeros(self.table.rows, dtype=torch.bool, device=row_ids.device)
+        chosen[row_ids[: self.table.places]] = True
+        self.table.put(*placements(chosen, self.table.held().to(row_ids.device)), self._source)
         self._known = self.plan.policy != EXACT
 
     def due(self, owner: Any, seed: int, epoch: int) -> Iterable[int]:
@@ -164,7 +171,7 @@ class FeatureCache:
         self.table.put(*replacements(counts, held), self._source)
         self._owner, self._window = ref(owner), (seed, epoch)
 
-    def rows(self) -> Tensor | None:
+    def cached_rows(self) -> Tensor | None:
         """The rows that it has, on the CPU; None where it has not been filled."""
         if not self._known and self._window is None:
             return None
@@ -176,19 +183,19 @@ def _named(policy: Policy) -> str:
     return policy if isinstance(policy, str) else getattr(policy, "__name__", "function")
 
 
-def _scores(given: Any, rows: int) -> Tensor:
+def _scores(values: Any, num_rows: int) -> Tensor:
     """Returns a function's scores: a number for each row."""
     import torch
 
     try:
-        scores = torch.as_tensor(given).cpu()
+        scores = torch.as_tensor(values).cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"policy: expected a function that gives an array, got {describe(given)}: {error}"
+            f"policy: expected a function that gives an array, got {describe(values)}: {error}"
         ) from None
-    if scores.shape != (rows,) or scores.is_complex():
+    if scores.shape != (num_rows,) or scores.is_complex():
         raise ValueError(
-            f"policy: expected a function that gives a number for each of {rows} rows, "
+            f"policy: expected a function that gives a number for each of {num_rows} rows, "
             f"got {scores.dtype} of shape {tuple(scores.shape)}"
         )
     if scores.is_floating_point() and bool(scores.isnan().any()):

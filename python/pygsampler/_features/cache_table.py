@@ -26,7 +26,7 @@ _WORD = (1 << 32) - 1
 
 
 class CacheTable:
-    """A cache of ``places`` rows of a table of ``rows`` rows, ``row`` bytes each.
+    """A cache of ``places`` rows of a table of ``num_rows`` rows, ``row_bytes`` bytes each.
 
     It has as many places as there is memory for, if need be none. ``uses`` is True if it stores the
     rows that were used last. Launches go through ``enter`` and ``change``, which order those of
@@ -48,10 +48,10 @@ class CacheTable:
         "uses",
     )
 
-    def __init__(self, device: int, rows: int, row: int, places: int, uses: bool) -> None:
+    def __init__(self, device: int, num_rows: int, row_bytes: int, places: int, uses: bool) -> None:
         self.device = device
-        self.rows = rows
-        self.row = row
+        self.rows = num_rows
+        self.row = row_bytes
         self.uses = uses
         self._gathers = 0
         self._told = False
@@ -59,17 +59,17 @@ class CacheTable:
         # For each stream that was used the version that it knows, and where the last one was made.
         self._seen: dict[int, int] = {}
         self._changed_in = 0
-        self._allocate(min(places, rows) if row else 0)
+        self._allocate(min(places, num_rows) if row_bytes else 0)
 
     @staticmethod
-    def bytes_beside(rows: int) -> int:
+    def index_bytes(num_rows: int) -> int:
         """Bytes of device memory for a table of so many rows, without the cached ones."""
-        return _SLOT * rows + 5 * _ALIGNMENT
+        return _SLOT * num_rows + 5 * _ALIGNMENT
 
     @staticmethod
-    def bytes_of(row: int, uses: bool) -> int:
+    def bytes_of(row_bytes: int, uses: bool) -> int:
         """Bytes for each cached row."""
-        return row + _KEY + (_USE if uses else 0)
+        return row_bytes + _KEY + (_USE if uses else 0)
 
     def _allocate(self, places: int) -> None:
         wanted = places
@@ -96,24 +96,24 @@ class CacheTable:
                 places,
             )
 
-    def _at(self, place: int) -> int:
+    def _section_address(self, place: int) -> int:
         memory = self._memory
         return 0 if memory is None else memory.data + self._starts[place]
 
     @property
     def cached(self) -> int:
         """The address of the cached rows; 0 where there is no room for any."""
-        return self._at(0)
+        return self._section_address(0)
 
     @property
     def slots(self) -> int:
         """The address of each row's place, int32."""
-        return self._at(2)
+        return self._section_address(2)
 
     @property
     def hits(self) -> int:
         """The address of the number of rows that were read from here, less 1."""
-        return self._at(3)
+        return self._section_address(3)
 
     def enter(self, stream: int) -> None:
         """Lets the work that comes into the stream from now on read the table."""
@@ -141,22 +141,22 @@ class CacheTable:
             if other != stream:
                 library.call("DeviceAfter", self.device, stream, other)
 
-    def put(self, rows: Tensor, places: Tensor, table: int) -> None:
+    def put(self, row_ids: Tensor, places: Tensor, table: int) -> None:
         """Writes rows of the table at an address into places of the cache.
 
         Rows and places are tensors, int64 and int32, both on the device or on the CPU.
         """
-        if not self.places or not len(rows):
+        if not self.places or not len(row_ids):
             return
         with library.cache_lock(self.device):
             stream = devices.current_stream(self.device)
             given = []
-            at, to = rows.data_ptr(), places.data_ptr()
-            if not rows.is_cuda:
-                given = [self._uploaded(values, stream) for values in (rows, places)]
+            at, to = row_ids.data_ptr(), places.data_ptr()
+            if not row_ids.is_cuda:
+                given = [self._uploaded(values, stream) for values in (row_ids, places)]
                 at, to = (memory.data for memory in given)
             self.change(stream)
-            self._call("DeviceCachePut", (at, len(rows), 64), table, to, stream)
+            self._call("DeviceCachePut", (at, len(row_ids), 64), table, to, stream)
             for memory in given:
                 library.call("DeviceOrder", memory.address, stream)
 
@@ -184,7 +184,7 @@ class CacheTable:
         if not self.uses or not self.places or not ids.length:
             return
         self._gathers += 1
-        marks = self._at(4), self._at(5), self._gathers & _WORD
+        marks = self._section_address(4), self._section_address(5), self._gathers & _WORD
         try:
             about = ids.address, ids.length, ids.bits
             self._call("DeviceCacheAdmit", about, out, *marks, stream)
@@ -208,10 +208,10 @@ class CacheTable:
         if devices.torch_uses_cuda():
             with library.cache_lock(self.device):
                 self._settle()
-                about = self._at(1), self.places, 64, self._memory
-                return Array._of(*about, device=self.device).torch().clone()
-        memory = self._downloaded(self._at(1), _KEY * self.places)
-        return Array._of(memory.data, self.places, 64, memory).torch()
+                about = self._section_address(1), self.places, 64, self._memory
+                return Array._from_address(*about, device=self.device).torch().clone()
+        memory = self._downloaded(self._section_address(1), _KEY * self.places)
+        return Array._from_address(memory.data, self.places, 64, memory).torch()
 
     def count(self) -> int:
         """The number of rows that were read from here."""
@@ -239,7 +239,9 @@ class CacheTable:
 
     def _call(self, name: str, ids: tuple[int, int, int], source: int, *more: int) -> None:
         about = array("q", ids)
-        about.extend([source, self.rows, self.row, self.cached, self.slots, self._at(1)])
+        about.extend(
+            [source, self.rows, self.row, self.cached, self.slots, self._section_address(1)]
+        )
         about.append(self.places)
         library.call(name, self.device, about.buffer_info()[0], *more)
 

@@ -33,9 +33,9 @@ def cached_rows(
         return features
     if features.pinned:
         features = features._on_host()
-    rows, row = len(features), features._row()
+    rows, row = len(features), features._row_bytes()
     try:
-        if not row or room < CacheTable.bytes_beside(rows) + CacheTable.bytes_of(row, False):
+        if not row or room < CacheTable.index_bytes(rows) + CacheTable.bytes_of(row, False):
             return features.pin(device)
         made = features._cached_for(device, CacheOptions.checked(None, room, "degree", None))
     except (CudaError, ValueError) as error:

@@ -102,7 +102,7 @@ class Features:
         raise TypeError("Features: use from_tensor or open")
 
     @classmethod
-    def _of(cls, values: Array, quantization: Quantization | None = None) -> Features:
+    def _from_array(cls, values: Array, quantization: Quantization | None = None) -> Features:
         if not values.shape:
             raise ValueError("features: expected an array of one dimension or more, got a number")
         features = object.__new__(cls)
@@ -147,10 +147,10 @@ class Features:
                 "call it in the loop, embedding(batch.input_nodes)"
             )
         if isinstance(values, Array):
-            return cls._of(values._in_order())
+            return cls._from_array(values._in_order())
         if is_tensor(values) and values.is_cuda:
-            return cls._of(_of_cuda(values))
-        return cls._of(as_array(values, "features"))
+            return cls._from_array(_of_cuda(values))
+        return cls._from_array(as_array(values, "features"))
 
     @classmethod
     def open(cls, path: Any, name: str) -> Features:
@@ -176,7 +176,7 @@ class Features:
             )
         for named in (graph.ndata, graph.edata, graph.file_arrays):
             if name in named:
-                return cls._of(named[name], read_scheme(named, name))
+                return cls._from_array(named[name], read_scheme(named, name))
         have = sorted({*graph.ndata, *graph.edata, *graph.file_arrays})
         raise KeyError(f"name: expected one of {have} in {path}, got {name!r}")
 
@@ -232,7 +232,7 @@ class Features:
             the CPU; for infinities, and NaN but in float8_e4m3, with the row.
         """
         check_choices(dtype, per, read_as)
-        known = self._known()
+        known = self._open_array()
         if self._quantization is not None:
             raise ValueError(
                 f"quantize: expected features that are not quantized, got {self!r}; quantize the "
@@ -243,29 +243,31 @@ class Features:
                 f"quantize: expected features on the CPU, got {self!r}; quantize before to, pin, "
                 "cache and share"
             )
-        return Features._of(*quantize_rows(known, dtype, per, read_as, progress))
+        return Features._from_array(*quantize_rows(known, dtype, per, read_as, progress))
 
     def _quantize_in_file(self, dtype: str, folder: Path, progress: Progress) -> Features:
         """Returns what ``quantize(dtype)`` does, in pages of a file in the folder."""
         room = file_room(folder)
-        return Features._of(*quantize_rows(self._known(), dtype, "row", "float32", progress, room))
+        return Features._from_array(
+            *quantize_rows(self._open_array(), dtype, "row", "float32", progress, room)
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(N, ...): the number of rows, and the shape of one."""
-        known, scheme = self._known(), self._quantization
+        known, scheme = self._open_array(), self._quantization
         return known.shape if scheme is None else (len(known), *scheme.shape)
 
     @property
     def dtype(self) -> str:
         """NumPy's name of the dtype that rows are read as, or ``"bfloat16"``."""
-        known, scheme = self._known(), self._quantization
+        known, scheme = self._open_array(), self._quantization
         return known.dtype if scheme is None else scheme.read_as
 
     @property
     def stored_dtype(self) -> str:
         """The dtype that rows are stored as: ``dtype``, or that of ``quantize``."""
-        known, scheme = self._known(), self._quantization
+        known, scheme = self._open_array(), self._quantization
         return known.dtype if scheme is None else scheme.dtype
 
     @property
@@ -276,24 +278,24 @@ class Features:
     @property
     def pinned(self) -> bool:
         """True if a device reads them in page-locked host memory."""
-        self._known()
+        self._open_array()
         return self._pins is not None
 
     @property
     def cached(self) -> int:
         """The number of rows that a cache on the device has room for; 0 without one."""
-        self._known()
+        self._open_array()
         return 0 if self._cache is None else self._cache.table.places
 
     @property
     def nbytes(self) -> int:
         """Bytes of all rows as they are stored, with their scales."""
-        known, scheme = self._known(), self._quantization
+        known, scheme = self._open_array(), self._quantization
         scales = None if scheme is None else scheme.scales
         return known.nbytes + (0 if scales is None else scales.nbytes)
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._open_array())
 
     def __getitem__(self, ids: Any) -> Any:
         """The rows of ``ids``: see ``read``."""
@@ -325,7 +327,7 @@ class Features:
         place = self._where()
         if place < 0:
             return self._reading(ids, out, prompt=True).wait()
-        return self._read_there(ids, out, place)
+        return self._read_on_device(ids, out, place)
 
     def read_async(self, ids: Any, *, threads: int = 0) -> PendingRead:
         """Starts to read rows on the CPU, and returns a pending read.
@@ -357,7 +359,7 @@ class Features:
         ``cache`` of these features; for a repeated id one of its values stays. Files are read-only:
         ValueError.
         """
-        known = self._known()
+        known = self._open_array()
         if self._quantization is not None:
             raise ValueError(
                 "update: expected features that are not quantized, got ones of "
@@ -380,7 +382,7 @@ class Features:
             return
         if pins.copies:
             at = memories.address_of(memoryview(pins.copies[0]))
-            shape = len(known), self._row()
+            shape = len(known), self._row_bytes()
             scatter_rows(_bytes(at, shape, pins.copies[0]), _read_bytes(known, shape, ids), ids)
         if self._cache is not None:
             self._cache.table.refresh(self._ids(ids, devices.CPU), pins.addresses[0])
@@ -391,15 +393,15 @@ class Features:
         CudaError where the device cannot be used or has no room.
         """
         index = devices.parse(device)
-        known = self._known()
+        known = self._open_array()
         if index == known._device and self._pins is None:
             return self
         if index < 0:
-            return Features._of(known.cpu(), self._quantization)
+            return Features._from_array(known.cpu(), self._quantization)
         if known._device >= 0 and known._device != index:
             known = known.cpu()
         devices.require(index)
-        made = Features._of(_copy_to_device(known.cpu(), index), self._quantization)
+        made = Features._from_array(_copy_to_device(known.cpu(), index), self._quantization)
         made._prepare()
         made._host = self
         return made
@@ -430,14 +432,14 @@ class Features:
         TypeError, ValueError, CudaError
             For the reasons of ``Graph.share``; ValueError for a graph with another number of nodes.
         """
-        known = self._known().cpu()
+        known = self._open_array().cpu()
         group, heat = (
             shared_arrays.device_group(devices, replicate),
             row_access_counts(graph, known),
         )
         made = []
         for place in range(len(group.devices)):
-            made.append(self._shared_as(group.at(place, known, heat)))
+            made.append(self._shared_as(group.array_for(place, known, heat)))
         return tuple(made)
 
     def _prepare(self) -> None:
@@ -447,7 +449,7 @@ class Features:
 
     def _shared_as(self, values: Array) -> Features:
         """Returns these rows as several devices share them."""
-        made = Features._of(values, self._quantization)
+        made = Features._from_array(values, self._quantization)
         made._prepare()
         made._host, made._shared = self, True
         return made
@@ -464,13 +466,13 @@ class Features:
         index = devices.parse(device)
         if index < 0:
             raise ValueError(f"device: expected a CUDA device to {what} for, got {device!r}")
-        known = self._known()
+        known = self._open_array()
         if known._device >= 0:
             raise ValueError(
                 f"features: expected ones on the CPU to {what}, got ones on {self.device}"
             )
         devices.require(index)
-        made = Features._of(known, self._quantization)
+        made = Features._from_array(known, self._quantization)
         made._pins = device_graph.pin([known], index)
         made._prepare()
         made._copies = self._copies
@@ -544,23 +546,23 @@ class Features:
         return made
 
     def _cached_for(self, device: Any, plan: CacheOptions) -> Features:
-        known = self._known()
+        known = self._open_array()
         if known._device < 0:
             # Before pages are locked, since it may be refused.
-            plan.places(len(known), self._row())
+            plan.places(len(known), self._row_bytes())
         made = self._pinned_for(device, "cache")
         _need_torch()
         return made._with_cache(plan)
 
     def _with_cache(self, plan: CacheOptions) -> Features:
         """Returns these rows, which are page-locked, with a cache on their device."""
-        pins, known = self._pins, self._known()
+        pins, known = self._pins, self._open_array()
         assert pins is not None
-        made = Features._of(known, self._quantization)
+        made = Features._from_array(known, self._quantization)
         made._pins, made._scales, made._copies = pins, self._scales, self._copies
         made._counts = self._counts
         made._copies.add(made)
-        about = pins.device, len(known), self._row(), pins.addresses[0]
+        about = pins.device, len(known), self._row_bytes(), pins.addresses[0]
         made._cache = FeatureCache(plan, *about)
         return made
 
@@ -572,7 +574,7 @@ class Features:
         ``hits``, the rows that were cached, for which the call waits for the GPU.
         """
         reads, rows = self._counts
-        row, known = self._row(), {"reads": reads, "rows": rows}
+        row, known = self._row_bytes(), {"reads": reads, "rows": rows}
         if self._cache is not None:
             hits = self._cache.table.count()
             tiers = {self.device: hits * row, "pinned": (rows - hits) * row}
@@ -610,7 +612,7 @@ class Features:
                 "share; pickle the original features"
             )
         if (cache := self._cache) is not None:
-            rows = cache.rows()
+            rows = cache.cached_rows()
             held = None if rows is None else rows.numpy().tobytes()
             return _cached, (self._on_host(), self._where(), tuple(cache.plan), held)
         if self._pins is not None:
@@ -618,29 +620,29 @@ class Features:
         if self._where() >= 0:
             return _placed, (self.to("cpu") if self._host is None else self._host, self._where())
         if self._quantization is not None and not self._in_file():
-            return _quantized, (self._known(), self._quantization)
-        return Features._of, (self._known(), self._quantization)
+            return _quantized, (self._open_array(), self._quantization)
+        return Features._from_array, (self._open_array(), self._quantization)
 
     def _file_arrays(self, name: str) -> dict[str, Array]:
         """Returns the arrays by which a graph file keeps these, as ``open`` reads them."""
-        known = self._known().cpu()
+        known = self._open_array().cpu()
         return {name: known, **scheme_arrays(self._quantization, name)}
 
     def _on_host(self) -> Features:
         """Returns the rows as the host reads them, which are page-locked here."""
-        return Features._of(self._known(), self._quantization)
+        return Features._from_array(self._open_array(), self._quantization)
 
-    def _known(self) -> Array:
+    def _open_array(self) -> Array:
         known = self._array
         if known is None:
             raise ClosedError("features: expected open ones, got ones that were closed")
         if has_moved(known._owner, known._address):
             # By share_memory_, or when it was sent to another process.
-            known = self._array = Features.from_tensor(known._owner)._known()
+            known = self._array = Features.from_tensor(known._owner)._open_array()
         return known
 
     def _where(self) -> int:
-        known = self._known()
+        known = self._open_array()
         return known._device if self._pins is None else self._pins.device
 
     @property
@@ -652,23 +654,23 @@ class Features:
     def _writes(self) -> tuple[int, int]:
         """Counts of writes: by ``update`` to any features, and by torch to the tensor."""
         try:
-            return _updates, getattr(self._known()._owner, "_version", 0)
+            return _updates, getattr(self._open_array()._owner, "_version", 0)
         except RuntimeError:
             # Torch counts none of tensors of inference_mode.
             return _updates, 0
 
     def _in_file(self) -> bool:
-        return hasattr(self._known()._owner, "identity")
+        return hasattr(self._open_array()._owner, "identity")
 
-    def _row(self) -> int:
+    def _row_bytes(self) -> int:
         """Bytes of a row as it is stored."""
-        known = self._known()
+        known = self._open_array()
         return KINDS[known.dtype].size * math.prod(known.shape[1:])
 
     def _read_all(self) -> torch.Tensor:
         """All rows where they are, as a tensor: the array itself unless it is quantized."""
         if self._quantization is None:
-            return self._known().torch()
+            return self._open_array().torch()
         import torch
 
         rows: torch.Tensor = self.read(torch.arange(len(self), device=self.device))
@@ -682,28 +684,28 @@ class Features:
         self._count(ids.length)
         return self._described(ids, out)
 
-    def _count(self, rows: int, times: int = 1) -> None:
+    def _count(self, num_rows: int, times: int = 1) -> None:
         """Counts a read of some rows, or several reads."""
         self._counts[0] += times
-        self._counts[1] += times * rows
+        self._counts[1] += times * num_rows
 
     def _described(self, ids: IdView, out: int) -> GatherPart:
-        known = self._known()
+        known = self._open_array()
         table = known._address if self._pins is None else self._pins.addresses[0]
         cache = None if self._cache is None else self._cache.table
         return GatherPart(
-            ids, table, len(known), self._row(), known, out, cache, self._quantization
+            ids, table, len(known), self._row_bytes(), known, out, cache, self._quantization
         )
 
     def _shown(self, memory: memories.Memory, start: int, count: int) -> Array:
         """The rows that a job has put into a memory."""
-        known, scheme = self._known(), self._quantization
+        known, scheme = self._open_array(), self._quantization
         if scheme is None:
             dtype, bits, shape = known.dtype, known._bits, (count, *known.shape[1:])
         else:
             dtype, shape = scheme.read_as, (count, *scheme.shape)
             bits = 8 * KINDS[dtype].size
-        made = Array._of(memory.data + start, math.prod(shape), bits, memory)
+        made = Array._from_address(memory.data + start, math.prod(shape), bits, memory)
         made._shown_as(dtype, shape)
         return made
 
@@ -714,7 +716,7 @@ class Features:
         job = GatherJob([part], threads=threads, prompt=prompt)
         return PendingRead(self._shown, job, view.length, is_tensor(ids), out)
 
-    def _read_there(self, ids: Any, out: Any, place: int) -> Any:
+    def _read_on_device(self, ids: Any, out: Any, place: int) -> Any:
         """Reads rows on a device, by one launch, and waits for it only to find wrong ids."""
         torch = _need_torch()
         there = torch.device("cuda", place)
@@ -740,13 +742,13 @@ class Features:
             raise IndexError(f"ids[{wrong}]: expected an integer in [0, {len(self)}), got {found}")
         return made if out is not None or is_tensor(ids) else _of_cuda(made)
 
-    def _rows_there(self, ids: Any, place: int) -> tuple[torch.Tensor, GatherPart]:
+    def _device_rows(self, ids: Any, place: int) -> tuple[torch.Tensor, GatherPart]:
         """Room for the rows of ids on a device, and what is to be gathered into it."""
-        rows, part = self._room_there(ids, place)
+        rows, part = self._device_room(ids, place)
         self._count(part.ids.length)
         return rows, part
 
-    def _room_there(self, ids: Any, place: int) -> tuple[torch.Tensor, GatherPart]:
+    def _device_room(self, ids: Any, place: int) -> tuple[torch.Tensor, GatherPart]:
         """Returns room on a device for rows that are read and counted later, and their part."""
         view = as_ids(ids, "ids", place)
         rows = self._empty(view.length, place)
@@ -770,7 +772,7 @@ class Features:
             fits = out.flags.c_contiguous if hasattr(out, "flags") else isinstance(out, Array)
         if not fits:
             raise ValueError(f"{expected}, got {describe(out)}")
-        to = Features.from_tensor(out)._known()
+        to = Features.from_tensor(out)._open_array()
         if to.dtype != dtype or to.shape != shape:
             raise ValueError(f"{expected}, got {to.dtype} of shape {to.shape}")
         if to._device != place:
@@ -800,20 +802,20 @@ def _of_cuda(tensor: Any) -> Array:
         raise TypeError(f"features: expected bool, integers or floats, got {tensor.dtype}")
     tensor = tensor.detach().contiguous()
     bits, index = 8 * KINDS[name].size, tensor.device.index
-    values = Array._of(tensor.data_ptr(), tensor.numel(), bits, tensor, device=index)
+    values = Array._from_address(tensor.data_ptr(), tensor.numel(), bits, tensor, device=index)
     values._shown_as(name, tuple(tensor.shape))
     return values
 
 
 def _bytes(address: int, shape: tuple[int, int], owner: object) -> Array:
     """Rows at an address as bytes."""
-    values = Array._of(address, math.prod(shape), 8, owner)
+    values = Array._from_address(address, math.prod(shape), 8, owner)
     values._shown_as("uint8", shape)
     return values
 
 
 def _read_bytes(values: Array, shape: tuple[int, int], ids: Any) -> Any:
-    return Features._of(_bytes(values._address, shape, values)).read(ids)
+    return Features._from_array(_bytes(values._address, shape, values)).read(ids)
 
 
 def _placed(host: Features, device: int) -> Features:
@@ -822,7 +824,7 @@ def _placed(host: Features, device: int) -> Features:
 
 def _quantized(stored: Array, quantization: Quantization) -> Features:
     # The bytes of a pickle lie anywhere.
-    return Features._of(at_lines(stored), quantization)
+    return Features._from_array(at_lines(stored), quantization)
 
 
 def row_access_counts(graph: Graph | None, values: Array) -> shared_arrays.EdgeAccessCounts | None:
@@ -835,7 +837,7 @@ def row_access_counts(graph: Graph | None, values: Array) -> shared_arrays.EdgeA
         raise ValueError(
             f"graph: expected one with {len(values)} nodes, a row for each, got {graph!r}"
         )
-    return shared_arrays.EdgeAccessCounts(graph._source._on_cpu(), rows=True)
+    return shared_arrays.EdgeAccessCounts(graph._source._on_cpu(), per_row=True)
 
 
 def _pinned(host: Features, device: int) -> Features:

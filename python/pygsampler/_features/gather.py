@@ -60,31 +60,31 @@ class GatherPart(NamedTuple):
 
 
 def gather_on_device(
-    device: int, parts: Sequence[GatherPart], bad: int = 0, *, concurrent: bool = False
+    device: int, gather_parts: Sequence[GatherPart], bad: int = 0, *, concurrent: bool = False
 ) -> None:
     """Copies rows on a device, in torch's current stream there; nothing is waited for.
 
-    All of ``parts`` are addresses of the device's. The least place of an id that is no row is put
-    into the word at ``bad``, which must be greater before; such rows become zeros. Parts without
-    ids, or with rows of no bytes, are left out. ``concurrent`` leaves most of the device to other
-    work, and is nearly as fast where rows come over PCI Express.
+    All of ``gather_parts`` are addresses of the device's. The least place of an id that is no row
+    is put into the word at ``bad``, which must be greater before; such rows become zeros. Parts
+    without ids, or with rows of no bytes, are left out. ``concurrent`` leaves most of the device to
+    other work, and is nearly as fast where rows come over PCI Express.
     """
-    parts = [part for part in parts if part.row and part.ids.length]
-    if not parts:
+    gather_parts = [part for part in gather_parts if part.row and part.ids.length]
+    if not gather_parts:
         return
     if is_profiling():
         with profiled("gather"):
-            _launch(device, parts, bad, concurrent)
+            _launch(device, gather_parts, bad, concurrent)
     else:
-        _launch(device, parts, bad, concurrent)
+        _launch(device, gather_parts, bad, concurrent)
 
 
-def _launch(device: int, parts: Sequence[GatherPart], bad: int, concurrent: bool) -> None:
+def _launch(device: int, gather_parts: Sequence[GatherPart], bad: int, concurrent: bool) -> None:
     about = array("q")
     caches = []
     quantized: array[int] = array("q")
     stored = []
-    for part in parts:
+    for part in gather_parts:
         ids, table, rows, row, _, out, cache, scheme = part
         bits = ids.bits
         if scheme is not None:
@@ -102,7 +102,7 @@ def _launch(device: int, parts: Sequence[GatherPart], bad: int, concurrent: bool
         about.extend(words)
     about.extend(quantized)
     stream = devices.current_stream(device)
-    launch = device, len(parts), about.buffer_info()[0], int(concurrent), stream
+    launch = device, len(gather_parts), about.buffer_info()[0], int(concurrent), stream
     if not caches:
         library.call("DeviceGather", *launch)
         return
@@ -127,7 +127,7 @@ class GatherJob(PendingMemory):
     __slots__ = ("_kept", "_starts")
 
     def __init__(
-        self, parts: Sequence[GatherPart], *, threads: int = 0, prompt: bool = False
+        self, gather_parts: Sequence[GatherPart], *, threads: int = 0, prompt: bool = False
     ) -> None:
         """Begins; with ``prompt`` few rows are there at once.
 
@@ -135,17 +135,17 @@ class GatherJob(PendingMemory):
         """
         super().__init__()
         # The engine reads them until it is done.
-        self._kept: Any = parts
-        starts = self._starts = [part.out for part in parts]
+        self._kept: Any = gather_parts
+        starts = self._starts = [part.out for part in gather_parts]
         size = -1
         if not any(starts):
             size = 0
-            for place, part in enumerate(parts):
+            for place, part in enumerate(gather_parts):
                 starts[place] = size
                 row = part.row if part.scheme is None else part.scheme.row_bytes
                 size += -(-part.ids.length * row // _ALIGNMENT) * _ALIGNMENT
         about = array("q")
-        for part, start in zip(parts, starts, strict=True):
+        for part, start in zip(gather_parts, starts, strict=True):
             ids = part.ids
             if not part.row:
                 # Nothing is copied, and there may be no address to copy from.
@@ -171,16 +171,16 @@ class GatherJob(PendingMemory):
         made: tuple[memory.Memory, list[int]] = self._result()
         return made
 
-    def _wrap_result(self, given: Any) -> tuple[memory.Memory, list[int]]:
+    def _wrap_result(self, engine_result: Any) -> tuple[memory.Memory, list[int]]:
         self._kept = None
-        return given, self._starts
+        return engine_result, self._starts
 
 
-def _check(ids: IdView, rows: int) -> None:
+def _check(ids: IdView, num_rows: int) -> None:
     """Raises IndexError for an id that is no row."""
     for place, found in enumerate(memory.integer_view(ids.address, ids.length, ids.bits)):
-        if not 0 <= found < rows:
-            raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")
+        if not 0 <= found < num_rows:
+            raise IndexError(f"ids[{place}]: expected an integer in [0, {num_rows}), got {found}")
 
 
 class PendingRead:

@@ -31,14 +31,14 @@ class ReadCounts:
 
     __slots__ = ("_device", "_memory", "_rows")
 
-    def __init__(self, device: int, rows: int) -> None:
+    def __init__(self, device: int, num_rows: int) -> None:
         self._device = device
-        self._rows = rows
-        memory = filled_memory(device, rows, 0)
+        self._rows = num_rows
+        memory = filled_memory(device, num_rows, 0)
         if memory is None:
             raise CudaError(
-                f"features: no memory on {devices.name(device)} to count the reads of {rows} rows: "
-                "CUDA_ERROR_OUT_OF_MEMORY"
+                f"features: no memory on {devices.name(device)} to count the reads of {num_rows} "
+                "rows: CUDA_ERROR_OUT_OF_MEMORY"
             )
         self._memory = memory
 
@@ -61,17 +61,17 @@ class ReadCounts:
         if devices.torch_uses_cuda():
             memory = self._memory
             about = memory.data, self._rows, 32, memory
-            return Array._of(*about, device=self._device).torch()
+            return Array._from_address(*about, device=self._device).torch()
         stream = devices.current_stream(self._device)
         size = 4 * self._rows
         given = memories.new("DeviceDownload", self._device, self._memory.data, size, stream)
-        return Array._of(given.data, self._rows, 32, given).torch()
+        return Array._from_address(given.data, self._rows, 32, given).torch()
 
 
-def new_read_counts(device: int, rows: Sequence[int]) -> list[ReadCounts] | None:
+def new_read_counts(device: int, row_counts: Sequence[int]) -> list[ReadCounts] | None:
     """Counts of so many rows each; None, and a warning, where there is no memory for them."""
     try:
-        return [ReadCounts(device, number) for number in rows]
+        return [ReadCounts(device, number) for number in row_counts]
     except CudaError as error:
         if not is_out_of_memory(error):
             raise
@@ -86,10 +86,10 @@ def neighbor_counts(graph: Graph) -> Tensor:
         with progress_counter(True, len(host.indptr) - 1, "degrees", " nodes") as report:
             before = 0
 
-            def tell(row: int, rows: int | None) -> None:
+            def tell(rows_done: int, num_rows: int | None) -> None:
                 nonlocal before
-                report(row - before)
-                before = row
+                report(rows_done - before)
+                before = rows_done
 
             return out_degrees(host, progress=tell).torch()
     counts, indices = ReadCounts(graph._device, graph.num_nodes), graph.indices

@@ -56,7 +56,7 @@ def _on_gpu(
 
     there = torch.device(devices.name(place))
     wanted = [(features, ids.to(there).contiguous()) for features, ids in wanted]
-    made = [features._rows_there(ids, place) for features, ids in wanted]
+    made = [features._device_rows(ids, place) for features, ids in wanted]
     bad = torch.full((1,), -1, dtype=torch.int64, device=there) if check else None
     gather_on_device(place, [part for _, part in made], 0 if bad is None else bad.data_ptr())
     if bad is not None and int(bad) >= 0:

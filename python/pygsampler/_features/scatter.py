@@ -12,15 +12,15 @@ from pygsampler._arrays.ids import as_ids
 _SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
-def scatter_rows(known: Array, values: Any, ids: Any) -> None:
+def scatter_rows(target: Array, values: Any, ids: Any) -> None:
     """Writes ``values``, one for each of ``ids`` or one for all, into these rows of an array."""
-    view = as_ids(ids, "ids", known._device if known._device >= 0 else None)
+    view = as_ids(ids, "ids", target._device if target._device >= 0 else None)
     rows: Any
     new: Any
-    if known._device >= 0 or _torch_has(known.dtype):
+    if target._device >= 0 or _torch_has(target.dtype):
         import torch
 
-        rows, at = known.torch(), Array._of_view(view).torch().long()
+        rows, at = target.torch(), Array._of_view(view).torch().long()
         check_rows(at, len(rows))
         new = torch.as_tensor(values, dtype=rows.dtype).to(rows.device)
         shape = (len(at), *rows.shape[1:])
@@ -28,15 +28,15 @@ def scatter_rows(known: Array, values: Any, ids: Any) -> None:
             new = new.expand(shape)
         except RuntimeError:
             raise _misshapen(shape, new) from None
-        if known.dtype in _SIGNED:
+        if target.dtype in _SIGNED:
             # Torch writes no chosen rows of unsigned integers.
-            signed = getattr(torch, _SIGNED[known.dtype])
+            signed = getattr(torch, _SIGNED[target.dtype])
             rows, new = rows.view(signed), new.contiguous().view(signed)
         rows[at.to(rows.device)] = new
         return
     import numpy
 
-    rows, places = known.numpy(), numpy.asarray(Array._of_view(view))
+    rows, places = target.numpy(), numpy.asarray(Array._of_view(view))
     check_rows(places, len(rows))
     new, shape = numpy.asarray(values), (len(places), *rows.shape[1:])
     try:
@@ -57,8 +57,8 @@ def _misshapen(shape: tuple[int, ...], values: Any) -> ValueError:
     )
 
 
-def check_rows(ids: Any, rows: int) -> None:
+def check_rows(ids: Any, num_rows: int) -> None:
     """Raises IndexError for the first of ids, a tensor or NumPy's, that is no row."""
-    if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= rows):
-        place, found = next((i, v) for i, v in enumerate(ids.tolist()) if not 0 <= v < rows)
-        raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")
+    if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= num_rows):
+        place, found = next((i, v) for i, v in enumerate(ids.tolist()) if not 0 <= v < num_rows)
+        raise IndexError(f"ids[{place}]: expected an integer in [0, {num_rows}), got {found}")

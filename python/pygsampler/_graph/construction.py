@@ -82,7 +82,7 @@ def relation_from(source: converters.Csc | converters.Coo) -> Relation:
         made = relation_from_csc(
             source.indptr, source.indices, source.edge_ids, source.num_nodes, None
         )
-    edges, nodes = made._rows()
+    edges, nodes = made._row_counts()
     made._edata = graph_data.offered(source.edge_data, edges)
     made._ndata = graph_data.offered(source.node_data, nodes)
     return made

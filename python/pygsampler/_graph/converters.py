@@ -112,17 +112,17 @@ def _has_kind(dtype: Any) -> bool:
     return str(dtype).removeprefix("torch.") in KINDS
 
 
-def csc_from_pyg(data: Any) -> Csc | Coo:
+def csc_from_pyg(pyg_data: Any) -> Csc | Coo:
     """``data.adj_t`` where there is one, else ``data.edge_index``."""
-    adjacency = getattr(data, "adj_t", None)
-    edge_index: Any = getattr(data, "edge_index", None)
+    adjacency = getattr(pyg_data, "adj_t", None)
+    edge_index: Any = getattr(pyg_data, "edge_index", None)
     if adjacency is None and edge_index is None:
-        raise TypeError(f"data: expected edge_index or adj_t, got {describe(data)}")
-    if isinstance(getattr(data, "x", None), (tuple, list)):
+        raise TypeError(f"data: expected edge_index or adj_t, got {describe(pyg_data)}")
+    if isinstance(getattr(pyg_data, "x", None), (tuple, list)):
         raise ValueError(
             f"data.x: expected one tensor, got two kinds of nodes; {_TWO_KINDS_OF_PYG}"
         )
-    num_nodes = data.num_nodes
+    num_nodes = pyg_data.num_nodes
     if adjacency is not None:
         indptr, indices, values = csr_arrays(adjacency, "data.adj_t")
         if hasattr(adjacency, "sparse_sizes"):
@@ -133,7 +133,7 @@ def csc_from_pyg(data: Any) -> Csc | Coo:
         offer = _of_tensor(values)
         if offer is not None:
             data_of_edges["edge_weight" if len(offer.shape) == 1 else "edge_attr"] = offer
-        _, data_of_nodes = _of_attributes(data, len(indices), int(num_nodes))
+        _, data_of_nodes = _of_attributes(pyg_data, len(indices), int(num_nodes))
         return Csc(indptr, indices, None, int(num_nodes), data_of_edges, data_of_nodes)
     if len(edge_index.shape) != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"data.edge_index: expected shape (2, E), got {tuple(edge_index.shape)}")
@@ -142,7 +142,7 @@ def csc_from_pyg(data: Any) -> Csc | Coo:
             square(size, "data.edge_index", _TWO_KINDS_OF_PYG)
         edge_index = edge_index.as_tensor()
     count = None if num_nodes is None else int(num_nodes)
-    both = _of_attributes(data, int(edge_index.shape[1]), count)
+    both = _of_attributes(pyg_data, int(edge_index.shape[1]), count)
     return Coo(edge_index[0], edge_index[1], count, None, *both)
 
 
@@ -163,20 +163,20 @@ def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
     return rows.crow_indices(), rows.col_indices(), rows.values()
 
 
-def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Offers, Offers]:
+def _of_attributes(pyg_data: Any, num_edges: int, num_nodes: int | None) -> tuple[Offers, Offers]:
     """Returns the attributes of edges and of nodes.
 
     The number of rows decides which are which, as in PyG, and the name if there are as many edges
-    as nodes. ``data.is_edge_attr`` is not asked: it caches in ``data``, and may read all edges each
-    time to learn the number of nodes.
+    as nodes. ``data.is_edge_attr`` is not asked: it caches in ``pyg_data``, and may read all edges
+    each time to learn the number of nodes.
     """
     of_edges: dict[str, OfferedArray] = {}
     of_nodes: dict[str, OfferedArray] = {}
-    if not (hasattr(data, "is_edge_attr") and hasattr(data, "to_dict")):
+    if not (hasattr(pyg_data, "is_edge_attr") and hasattr(pyg_data, "to_dict")):
         return of_edges, of_nodes
-    for key, value in data.to_dict().items():
+    for key, value in pyg_data.to_dict().items():
         offer = None if key in _NO_DATA_OF_PYG else _of_tensor(value)
-        if offer is None or not _by_rows(data, key, value):
+        if offer is None or not _by_rows(pyg_data, key, value):
             continue
         rows = offer.shape[0]
         if rows == num_edges and (rows != num_nodes or "edge" in key):
@@ -186,10 +186,10 @@ def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Of
     return of_edges, of_nodes
 
 
-def _by_rows(data: Any, key: str, value: Any) -> bool:
+def _by_rows(pyg_data: Any, key: str, value: Any) -> bool:
     """True if an attribute has a row, not a column, for each edge or node."""
     try:
-        return bool(data.__cat_dim__(key, value) == 0)
+        return bool(pyg_data.__cat_dim__(key, value) == 0)
     except Exception:
         return False
 
@@ -241,17 +241,17 @@ def square(shape: Any, where: str, ways: str) -> None:
         )
 
 
-def behind(parts: Csc | Coo, rows: int) -> Csc | Coo:
+def behind(edges: Csc | Coo, num_rows: int) -> Csc | Coo:
     """A bipartite graph of so many rows: the columns are numbered behind them."""
     import numpy as np
 
-    count = rows + int(parts.num_nodes or 0)
-    if isinstance(parts, Coo):
-        columns = np.asarray(parts.dst)
+    count = num_rows + int(edges.num_nodes or 0)
+    if isinstance(edges, Coo):
+        columns = np.asarray(edges.dst)
         wide = np.int64 if count > np.iinfo(columns.dtype).max else columns.dtype
-        return parts._replace(dst=columns.astype(wide) + rows, num_nodes=count)
-    indptr = np.concatenate([np.zeros(rows, parts.indptr.dtype), parts.indptr])
-    return parts._replace(indptr=indptr, num_nodes=count)
+        return edges._replace(dst=columns.astype(wide) + num_rows, num_nodes=count)
+    indptr = np.concatenate([np.zeros(num_rows, edges.indptr.dtype), edges.indptr])
+    return edges._replace(indptr=indptr, num_nodes=count)
 
 
 def _of_values(values: Any) -> Offers:
@@ -271,14 +271,14 @@ class HeteroParts(NamedTuple):
     lists: Collection[Any] = ()
 
 
-def hetero_from_pyg(data: Any) -> HeteroParts:
+def hetero_from_pyg(hetero_data: Any) -> HeteroParts:
     """Returns the edges of a HeteroData, and its tensors with a row for each edge or node."""
     edges: dict[Any, Any] = {}
     lists: list[Any] = []
     of_edges: dict[Any, dict[str, Any]] = {}
     sizes: dict[str, int] = {}
-    for kind in map(tuple, data.edge_types):
-        store, where = data[kind], f"data[{kind!r}]"
+    for kind in map(tuple, hetero_data.edge_types):
+        store, where = hetero_data[kind], f"data[{kind!r}]"
         if "adj_t" in store:
             adjacency = store["adj_t"]
             indptr, indices, values = csr_arrays(adjacency, f"{where}.adj_t")
@@ -299,14 +299,14 @@ def hetero_from_pyg(data: Any) -> HeteroParts:
         else:
             raise ValueError(f"{where}: expected edge_index or adj_t, got {list(store.keys())}")
     nodes = {}
-    for kind in data.node_types:
+    for kind in hetero_data.node_types:
         # Where nothing else says it PyG guesses, with a warning.
-        known = data[kind].can_infer_num_nodes or kind not in sizes
-        count = data[kind].num_nodes if known else sizes[kind]
+        known = hetero_data[kind].can_infer_num_nodes or kind not in sizes
+        count = hetero_data[kind].num_nodes if known else sizes[kind]
         if count is None:
             raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
         nodes[kind] = int(count)
-    of_nodes = {kind: _rows_of(data[kind], count, ()) for kind, count in nodes.items()}
+    of_nodes = {kind: _rows_of(hetero_data[kind], count, ()) for kind, count in nodes.items()}
     return HeteroParts(edges, nodes, of_edges, of_nodes, lists)
 
 
@@ -411,7 +411,7 @@ def _reverse(kind: Any) -> Any:
     return kind[2], kind[1], kind[0]
 
 
-def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -> dict[str, int]:
+def _num_nodes(features: Any, kinds: Any, sizes: Any, row_ids: Any, indptrs: Any) -> dict[str, int]:
     """Returns the number of nodes by the sizes of the edges, else by features, else by ids.
 
     Types that have features and no edges are last.
@@ -425,7 +425,7 @@ def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -
         known.setdefault(kind, size)
     found: dict[str, int] = {}
     for kind in kinds:
-        largest = int(rows[kind].max()) + 1 if rows[kind].numel() else 0
+        largest = int(row_ids[kind].max()) + 1 if row_ids[kind].numel() else 0
         for end, count in ((kind[0], largest), (kind[2], len(indptrs[kind]) - 1)):
             found[end] = max(found.get(end, 0), count)
     return {**{end: known.get(end, count) for end, count in found.items()}, **known}

@@ -108,9 +108,9 @@ def is_sparse(largest: int, edges: int) -> bool:
     return largest > _SPARSE * (edges + 1)
 
 
-def _refuse_gaps(ends: Mapping[str, IdView], count: int, error: Exception) -> None:
+def _refuse_gaps(endpoint_ids: Mapping[str, IdView], count: int, error: Exception) -> None:
     """Raises ``error`` anew for ids that are no numbers of nodes, such as hashes."""
-    for where, view in ends.items():
+    for where, view in endpoint_ids.items():
         ids = memories.integer_view(view.address, view.length, view.bits)
         largest = max(ids, default=0)
         if is_sparse(largest, len(ids)):
@@ -122,10 +122,10 @@ def _refuse_gaps(ends: Mapping[str, IdView], count: int, error: Exception) -> No
             ) from None
 
 
-def has_moved_arrays(parts: CscArrays) -> bool:
+def has_moved_arrays(arrays: CscArrays) -> bool:
     """True if torch has moved the memory of one of the arrays."""
     # No generator: every batch asks, and one costs as much as all that it would look at.
-    for part in parts:  # noqa: SIM110
+    for part in arrays:  # noqa: SIM110
         if part is not None and has_moved(part._owner, part._address):
             return True
     return False

@@ -46,7 +46,7 @@ def out_degrees(
     """The out-degree of each node of a graph on the CPU, int64; ``progress`` as above."""
     with _counted(graph, False, progress) as count:
         memory = memories.new("DegreesOut", count._number)
-        return Array._of(memory.data, graph._num_nodes, 64, memory)
+        return Array._from_address(memory.data, graph._num_nodes, 64, memory)
 
 
 def degrees_of(

@@ -93,7 +93,7 @@ def degree_alias_table(graph: RelationState, power: float) -> Array:
     words = struct.unpack("<q", struct.pack("<d", power))
     nodes = graph._num_nodes
     memory = run_derivation(graph, nodes, "negatives", "negatives", words, unit=" nodes")
-    return Array._of(memory.data, nodes, 64, memory)
+    return Array._from_address(memory.data, nodes, 64, memory)
 
 
 def page_ranks(
@@ -109,13 +109,13 @@ def page_ranks(
     (*numbers,) = struct.unpack("<3q", struct.pack("<3d", alpha, epsilon, threshold))
     words = roots.address, count, roots.bits, most, *numbers
     memory = run_derivation(graph, count, "PageRank", "pagerank", words, unit=" roots")
-    starts = Array._of(memory.data, count + 1, 64, memory)
+    starts = Array._from_address(memory.data, count + 1, 64, memory)
     (total,) = memories.read_int64(memory.data + 8 * count, 1)
     place = memory.data + 8 * (count + 1)
     return (
         starts,
-        Array._of(place, total, 64, memory),
-        Array._of(place + 8 * total, total, 64, memory),
+        Array._from_address(place, total, 64, memory),
+        Array._from_address(place + 8 * total, total, 64, memory),
     )
 
 

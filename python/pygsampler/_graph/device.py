@@ -39,21 +39,21 @@ _CHUNK = 64 << 20
 
 
 def place(
-    parts: CscArrays,
+    arrays: CscArrays,
     device: int,
     pinned: bool,
-    there: tuple[CscArrays, CscArrays] | None,
+    uploaded: tuple[CscArrays, CscArrays] | None,
     shared: Callable[[Array], Array] | None = None,
 ) -> tuple[CscArrays, PinnedArrays | None]:
     """The arrays for a graph that the device samples, and what pins them.
 
-    ``there`` are arrays on the host, and the same on the device. ``shared`` puts arrays of edges
+    ``uploaded`` are arrays on the host, and the same on the device. ``shared`` puts arrays of edges
     where several devices share them. CudaError where there is no room for copies, which are
     complete on return.
     """
     if pinned:
-        return parts, pin(parts, device)
-    known = {} if there is None else {id(a): b for a, b in zip(*there, strict=True)}
+        return arrays, pin(arrays, device)
+    known = {} if uploaded is None else {id(a): b for a, b in zip(*uploaded, strict=True)}
 
     def upload(part: Array, name: str) -> Array:
         found = known.get(id(part))
@@ -63,25 +63,25 @@ def place(
             return _copy_to_device(part, device)
         return shared(part)
 
-    return parts.each(upload), None
+    return arrays.each(upload), None
 
 
-def download(parts: CscArrays) -> CscArrays:
+def download(arrays: CscArrays) -> CscArrays:
     """Copies on the CPU."""
-    return parts.each(lambda part, _: part.cpu())
+    return arrays.each(lambda part, _: part.cpu())
 
 
-def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
+def pin(arrays: Iterable[Array | None], device: int) -> PinnedArrays:
     """Page-locks the arrays in place, small ones in copies.
 
     CudaError if the system does not allow it.
     """
     locks: list[memory.Memory] = []
     copies: list[mmap.mmap] = []
-    arrays: list[Array] = []
+    in_place: list[Array] = []
     places = []
     try:
-        for part in parts:
+        for part in arrays:
             place = 0
             if part is not None and part.nbytes:
                 address = part._address
@@ -89,11 +89,11 @@ def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
                     copies.append(_copy(part))
                     address = memory.address_of(memoryview(copies[-1]))
                 else:
-                    arrays.append(part)
+                    in_place.append(part)
                 locks.append(_locked(device, address, part.nbytes))
                 place = locks[-1].data
             places.append(place)
-        return PinnedArrays(device, tuple(places), tuple(copies), tuple(arrays), tuple(locks))
+        return PinnedArrays(device, tuple(places), tuple(copies), tuple(in_place), tuple(locks))
     except BaseException:
         # Before the pages.
         locks.clear()
@@ -127,10 +127,10 @@ def _copy(part: Array) -> mmap.mmap:
     return pages
 
 
-def together(parts: CscArrays) -> int:
+def together(arrays: CscArrays) -> int:
     """The device that all arrays are on; ValueError where they are on several."""
-    device = parts.indptr._device
-    for part, where in zip(parts, parts._fields, strict=True):
+    device = arrays.indptr._device
+    for part, where in zip(arrays, arrays._fields, strict=True):
         if part is not None and part._device != device and len(part):
             raise ValueError(
                 f"{where}: expected an array on {devices.name(device)}, as indptr is, "

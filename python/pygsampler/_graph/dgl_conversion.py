@@ -68,7 +68,7 @@ def id_names() -> tuple[str, str]:
     return dgl.NID, dgl.EID
 
 
-def _csc(graph: RelationState, rows: int) -> tuple[Any, Any, Any]:
+def _csc(graph: RelationState, num_rows: int) -> tuple[Any, Any, Any]:
     """The arrays of a graph of so many rows, all in the dtype of its ids, as DGL takes them."""
     import torch
 
@@ -76,8 +76,8 @@ def _csc(graph: RelationState, rows: int) -> tuple[Any, Any, Any]:
     indptr, indices, edge_ids, *_ = (None if a is None else a.torch() for a in graph._open())
     assert indptr is not None
     assert indices is not None
-    indptr = indptr[: rows + 1]
-    missing = rows + 1 - len(indptr)
+    indptr = indptr[: num_rows + 1]
+    missing = num_rows + 1 - len(indptr)
     if missing:
         indptr = torch.cat([indptr, indptr[-1:].expand(missing)])
     ids = indices[:0] if edge_ids is None else edge_ids.to(indices.dtype)

@@ -127,20 +127,20 @@ def save(
     host: RelationState,
     path: Any,
     arrays: Any,
-    drawn: Mapping[str, RelationState],
+    weighted: Mapping[str, RelationState],
     by_out_edges: RelationState | None,
     progress: Progress,
 ) -> None:
     """Writes a graph that is on the CPU, and its data; ``arrays`` None means those that it has.
 
-    ``drawn`` are the graphs that are drawn by edge arrays, of those whose tables are to be there,
-    and ``by_out_edges`` is the graph by its out-edges where that is.
+    ``weighted`` are the graphs that are drawn by edge arrays, of those whose tables are to be
+    there, and ``by_out_edges`` is the graph by its out-edges where that is.
     """
     beside: dict[str, Section] = {
         **graph_save.check_file_arrays(host._arrays if arrays is None else arrays),
         **graph_data.sections(host._edata, host._ndata),
     }
-    for name, graph in drawn.items():
+    for name, graph in weighted.items():
         section = file_sections.table_section_name(name)
         if section in beside:
             raise ValueError(
@@ -197,7 +197,7 @@ def write_hetero_sections(
         sections.update((f"{place}.{name}", array) for name, array in of_relation.items())
     for place, of_type in enumerate(of_nodes.values()):
         sections.update((f"{_NODES}{place}.{name}", array) for name, array in of_type.items())
-    graph_save.write_graph_file(path, sections, max(nodes.values()), progress, typed=True)
+    graph_save.write_graph_file(path, sections, max(nodes.values()), progress, heterogeneous=True)
 
 
 def read_types(pages: MappedFile) -> tuple[dict[str, int], dict[tuple[str, str, str], MappedFile]]:

@@ -52,11 +52,11 @@ class SectionWriter:
         return prod(self.shape) * KINDS[self.dtype].size
 
 
-def array_names(given: Any, edges: Mapping[str, Array]) -> list[str]:
+def array_names(tables: Any, edges: Mapping[str, Array]) -> list[str]:
     """The names of the arrays whose tables a caller wants saved, each once."""
-    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
-        raise TypeError(f"tables: expected a list of names, got {describe(given)}")
-    found = list(given)
+    if isinstance(tables, (str, bytes, Mapping)) or not hasattr(tables, "__iter__"):
+        raise TypeError(f"tables: expected a list of names, got {describe(tables)}")
+    found = list(tables)
     for place, name in enumerate(found):
         if not isinstance(name, str):
             raise TypeError(f"tables[{place}]: expected a name of type str, got {describe(name)}")
@@ -67,28 +67,28 @@ def array_names(given: Any, edges: Mapping[str, Array]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def table_section(parts: CscArrays, whole: CscArrays, values: Array) -> SectionWriter:
-    """The tables of ``parts``, which were computed from the graph ``whole`` and those weights."""
-    kept = len(parts.indices) < len(whole.indices)
-    ids = parts.edge_ids._bits if kept and parts.edge_ids is not None else 0
-    written = parts if kept else (*[None] * len(CSC), *parts[len(CSC) :])
-    first = [_MAGIC, _LAYOUT, len(parts.indices), ids]
-    return _pieces(first, written, (values, *whole[: len(CSC)]))
+def table_section(tables: CscArrays, graph_arrays: CscArrays, values: Array) -> SectionWriter:
+    """The ``tables`` that were computed from ``graph_arrays`` and the weights ``values``."""
+    kept = len(tables.indices) < len(graph_arrays.indices)
+    ids = tables.edge_ids._bits if kept and tables.edge_ids is not None else 0
+    written = tables if kept else (*[None] * len(CSC), *tables[len(CSC) :])
+    first = [_MAGIC, _LAYOUT, len(tables.indices), ids]
+    return _pieces(first, written, (values, *graph_arrays[: len(CSC)]))
 
 
 def _pieces(
-    first: list[int], parts: Sequence[Array | None], made_of: Sequence[Array | None]
+    first: list[int], arrays: Sequence[Array | None], sources: Sequence[Array | None]
 ) -> SectionWriter:
     """A section: its first words, where each part is, checksums, and the parts."""
     pieces, offsets, at = [], [], 8 * _WORDS
-    for part in parts:
+    for part in arrays:
         if part is None:
             offsets.append(0)
             continue
         offsets.append(at)
         pieces += [part, as_array(bytes(-part.nbytes % _ALIGNMENT), "zeros")]
         at += sum(piece.nbytes for piece in pieces[-2:])
-    sums = [0 if part is None else checksum(part._address, part.nbytes) for part in made_of]
+    sums = [0 if part is None else checksum(part._address, part.nbytes) for part in sources]
     words = [*first, *offsets, *sums]
     head = array("q", words + [0] * (_WORDS - len(words)))
     return SectionWriter([as_array(head, "head"), *pieces])
@@ -108,14 +108,14 @@ def in_file(pages: MappedFile) -> dict[str, dict[str, Any]]:
     }
 
 
-def _begins_with(magic: int, pages: MappedFile, about: dict[str, Any]) -> bool:
-    """True if the section that ``about`` describes begins with the word ``magic``."""
-    if about["dtype"] != "int64" or len(about["shape"] or ()) != 1:
+def _begins_with(magic: int, pages: MappedFile, section: dict[str, Any]) -> bool:
+    """True if the section that ``section`` describes begins with the word ``magic``."""
+    if section["dtype"] != "int64" or len(section["shape"] or ()) != 1:
         return False
-    return _words(pages, about)[:1] == [magic]
+    return _words(pages, section)[:1] == [magic]
 
 
-def mapped_tables(pages: MappedFile, name: str, whole: CscArrays) -> CscArrays | None:
+def mapped_tables(pages: MappedFile, name: str, graph_arrays: CscArrays) -> CscArrays | None:
     """The mapped tables of an edge array; None where the file has none of its values and edges.
 
     A program that writes sections it does not know may have stored other weights with them. Raises
@@ -129,29 +129,29 @@ def mapped_tables(pages: MappedFile, name: str, whole: CscArrays) -> CscArrays |
     made_of = _checksums(pages, (f"{EDGES}.{name}", *CSC))
     if layout != _LAYOUT or rest[len(offsets) :][: len(made_of)] != made_of:
         return None
-    kept, size = edges < len(whole.indices), about["bytes"]
-    rows, bits = len(whole.indptr), whole.indices._bits
+    kept, size = edges < len(graph_arrays.indices), about["bytes"]
+    rows, bits = len(graph_arrays.indptr), graph_arrays.indices._bits
     places = [
         # offset, elements, bits of each, whether it has to be there
         *zip(offsets, (rows, edges, edges), (64, bits, id_bits), [kept] * 3, strict=False),
         *((at, edges, 64, True) for at in offsets[len(CSC) :]),
     ]
-    sound = 0 <= edges <= len(whole.indices) and (id_bits in (32, 64) or not kept)
+    sound = 0 <= edges <= len(graph_arrays.indices) and (id_bits in (32, 64) or not kept)
     for at, length, wide, needed in places:
         sound = sound and (_inside(at, length, wide, size) if needed else at == 0)
     if not sound:
-        raise _unsound(pages, about, "tables", whole)
+        raise _unsound(pages, about, "tables", graph_arrays)
     arrays = [_mapped(pages, about, *place[:3]) for place in places]
-    csc = arrays[: len(CSC)] if kept else whole[: len(CSC)]
+    csc = arrays[: len(CSC)] if kept else graph_arrays[: len(CSC)]
     return CscArrays(*csc, *arrays[len(CSC) :])
 
 
-def out_edges_section(parts: CscArrays, whole: CscArrays) -> SectionWriter:
-    """The graph ``whole`` by its out-edges, which ``parts`` is."""
-    assert parts.edge_ids is not None
-    rows, edges = len(parts.indptr) - 1, len(parts.indices)
-    first = [_OUT_MAGIC, _LAYOUT, rows, edges, parts.edge_ids._bits]
-    return _pieces(first, parts[: len(CSC)], whole[: len(CSC)])
+def out_edges_section(out_edges: CscArrays, graph_arrays: CscArrays) -> SectionWriter:
+    """The graph ``graph_arrays`` by its out-edges, which ``out_edges`` is."""
+    assert out_edges.edge_ids is not None
+    rows, edges = len(out_edges.indptr) - 1, len(out_edges.indices)
+    first = [_OUT_MAGIC, _LAYOUT, rows, edges, out_edges.edge_ids._bits]
+    return _pieces(first, out_edges[: len(CSC)], graph_arrays[: len(CSC)])
 
 
 def out_edges_in_file(pages: MappedFile) -> dict[str, Any] | None:
@@ -163,7 +163,7 @@ def out_edges_in_file(pages: MappedFile) -> dict[str, Any] | None:
     return None
 
 
-def out_edges_of(pages: MappedFile, whole: CscArrays, num_nodes: int) -> CscArrays | None:
+def out_edges_of(pages: MappedFile, graph_arrays: CscArrays, num_nodes: int) -> CscArrays | None:
     """The mapped graph by its out-edges; None where the file has none of its edges.
 
     A program that writes sections it does not know may have stored another graph with them. Raises
@@ -178,11 +178,16 @@ def out_edges_of(pages: MappedFile, whole: CscArrays, num_nodes: int) -> CscArra
     if layout != _LAYOUT or rows != num_nodes or rest[len(offsets) :][: len(made_of)] != made_of:
         return None
     places = list(
-        zip(offsets, (rows + 1, edges, edges), (64, whole.indices._bits, id_bits), strict=True)
+        zip(
+            offsets,
+            (rows + 1, edges, edges),
+            (64, graph_arrays.indices._bits, id_bits),
+            strict=True,
+        )
     )
-    sound = edges == len(whole.indices) and id_bits in (32, 64)
+    sound = edges == len(graph_arrays.indices) and id_bits in (32, 64)
     if not sound or not all(_inside(*place, about["bytes"]) for place in places):
-        raise _unsound(pages, about, "out-edges", whole)
+        raise _unsound(pages, about, "out-edges", graph_arrays)
     return CscArrays(*(_mapped(pages, about, *place) for place in places))
 
 
@@ -192,24 +197,30 @@ def _checksums(pages: MappedFile, sections: Sequence[str]) -> list[int]:
     return [found.get(name, 0) for name in sections]
 
 
-def _inside(at: int, length: int, bits: int, size: int) -> bool:
+def _inside(offset: int, length: int, bits: int, size: int) -> bool:
     """True if an array lies in a section of ``size`` bytes, behind the head of the section."""
-    return 8 * _WORDS <= at <= size - length * bits // 8 and at % _ALIGNMENT == 0
+    return 8 * _WORDS <= offset <= size - length * bits // 8 and offset % _ALIGNMENT == 0
 
 
-def _mapped(pages: MappedFile, about: dict[str, Any], at: int, length: int, bits: int) -> Array:
+def _mapped(
+    pages: MappedFile, section: dict[str, Any], offset: int, length: int, bits: int
+) -> Array:
     """The array that begins so many bytes from the start of a section."""
-    return Array._of(pages.address + about["offset"] + at, length, bits, pages, readonly=True)
+    return Array._from_address(
+        pages.address + section["offset"] + offset, length, bits, pages, readonly=True
+    )
 
 
-def _unsound(pages: MappedFile, about: dict[str, Any], what: str, whole: CscArrays) -> ValueError:
-    where = f"{pages.path}: section {about['name']!r}"
-    expected = f"{what} for the {len(whole.indices)} edges of the file"
+def _unsound(
+    pages: MappedFile, section: dict[str, Any], what: str, graph_arrays: CscArrays
+) -> ValueError:
+    where = f"{pages.path}: section {section['name']!r}"
+    expected = f"{what} for the {len(graph_arrays.indices)} edges of the file"
     return ValueError(f"{where}: expected {expected}, got others")
 
 
-def _words(pages: MappedFile, about: dict[str, Any]) -> list[int]:
+def _words(pages: MappedFile, section: dict[str, Any]) -> list[int]:
     """The head of a section; nothing where it is too short for one."""
-    if about["bytes"] < 8 * _WORDS:
+    if section["bytes"] < 8 * _WORDS:
         return []
-    return memory.read_int64(pages.address + about["offset"], _WORDS)
+    return memory.read_int64(pages.address + section["offset"], _WORDS)

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _CHUNK = 16 << 20
 
 
-def csc_sections(parts: CscArrays) -> dict[str, Array]:
+def csc_sections(arrays: CscArrays) -> dict[str, Array]:
     """The sections that are a graph."""
     return {
         name: as_array(part, name)
-        for name, part in zip(CSC, parts, strict=False)
+        for name, part in zip(CSC, arrays, strict=False)
         if part is not None
     }
 
@@ -38,14 +38,14 @@ def write_graph_file(
     sections: Mapping[str, Array | SectionWriter],
     num_nodes: int,
     progress: Progress,
-    typed: bool = False,
+    heterogeneous: bool = False,
 ) -> None:
     """Writes the file and gives it its name once it is complete and on the disk."""
     total = sum(section.nbytes for section in sections.values())
     plan = {
         "path": base64.b64encode(os.fsencode(path)).decode(),
         "num_nodes": num_nodes,
-        "typed": typed,
+        "typed": heterogeneous,
         "sections": [
             {"name": name, "dtype": section.dtype, "shape": section.shape}
             for name, section in sections.items()

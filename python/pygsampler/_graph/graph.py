@@ -587,7 +587,7 @@ class Graph(GraphState):
             return
         named = graph_file.tables(relation)
         wanted = named if tables is None else edge_arrays(tables, relation._edata)
-        drawn = {name: relation._drawn_by("prob", name) for name in wanted}
+        drawn = {name: relation._sampled_edges("prob", name) for name in wanted}
         if out_edges is None:
             out_edges = graph_file.has_out_edges(relation)
         by_out_edges = relation._transposed() if boolean(out_edges, "out_edges") else None

@@ -87,7 +87,7 @@ class GraphState:
         if self._relation is None:
             found: dict[EdgeType, Relation] = self._source._open()
             return found
-        self._relation._known()
+        self._relation._device_or_host_arrays()
         return {_RELATION: self._relation}
 
     def _by_edge_type(self, read: Callable[[Relation], Any]) -> Any:
@@ -281,7 +281,7 @@ class GraphState:
         dtype = self.dtype
         if self._relation is not None:
             arrays = self._relation._on_cpu()._arrays
-            lookup = self._relation._kept(("lookup",), lambda: node_names.Lookup(arrays))
+            lookup = self._relation._cached(("lookup",), lambda: node_names.Lookup(arrays))
             return node_names.index_of(lookup, labels, "labels", dtype)
         group, found = self._source, {}
         for kind, of_kind in check_by_type(labels, "labels", group._nodes).items():

@@ -56,7 +56,7 @@ def concatenate_relations(
     """Returns the arguments of ``Graph.from_csc`` for all relations of a graph on the CPU."""
     firsts = array("q", [0])
     for relation in graph._relations().values():
-        firsts.append(firsts[-1] + relation._rows()[0].number)
+        firsts.append(firsts[-1] + relation._row_counts()[0].number)
     memory = memories.new("GraphHomogeneous", graph._handle(), firsts.buffer_info()[0])
     words = memories.read_int64(memory.data, at.JOINED_WORDS)
     made = Array._of_rows(at.JOINED_ROWS, words, memory)
@@ -85,7 +85,7 @@ def homogeneous_view(
     nodes = {kind: group._nodes[kind] for kind in ends}
     ndata = {kind: group._ndata[kind] for kind in ends}
     part = RelationGroup(nodes, {kind: relations[kind] for kind in types}, ndata)
-    counts = [relations[kind]._rows()[0].number for kind in types]
+    counts = [relations[kind]._row_counts()[0].number for kind in types]
     made = HomogeneousView(
         graph._wrap(part).to_homogeneous(edge_data=edge_names, node_data=node_names),
         nodes[first],

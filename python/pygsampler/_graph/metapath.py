@@ -10,9 +10,9 @@ from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import EdgeType, edge_type_of
 
 
-def metapath_of(given: Sequence[Any]) -> tuple[Any, ...]:
+def metapath_of(metapath: Sequence[Any]) -> tuple[Any, ...]:
     """A caller's metapath as (source type, relation, destination type) and names of relations."""
-    path = tuple(tuple(kind) if isinstance(kind, list) else kind for kind in given)
+    path = tuple(tuple(kind) if isinstance(kind, list) else kind for kind in metapath)
     for i, kind in enumerate(path):
         parts = kind if isinstance(kind, tuple) else (kind,)
         if len(parts) not in (1, 3) or not all(isinstance(part, str) for part in parts):

@@ -73,9 +73,9 @@ class NamedArrays(Mapping[str, Array]):
     _kinds: dict[str, Kind]
 
     def __init__(
-        self, rows: RowCount, values: Mapping[str, Any], stored: Iterable[str] = ()
+        self, row_count: RowCount, values: Mapping[str, Any], stored: Iterable[str] = ()
     ) -> None:
-        self._rows = rows
+        self._rows = row_count
         self._kinds = dict(values._kinds) if isinstance(values, NamedArrays) else {}
         self._values = dict(values._values if isinstance(values, NamedArrays) else values)
         self._taken = {}
@@ -151,14 +151,14 @@ class NamedArrays(Mapping[str, Array]):
 NO_DATA = NamedArrays(RowCount("data", 0), {})
 
 
-def check_named_arrays(given: Any, rows: RowCount) -> NamedArrays:
+def check_named_arrays(values: Any, row_count: RowCount) -> NamedArrays:
     """Arrays that a caller gives; errors name the one that is wrong."""
-    given = {} if given is None else columns(given)
-    if not isinstance(given, Mapping):
+    values = {} if values is None else columns(values)
+    if not isinstance(values, Mapping):
         expected = "a mapping of names to arrays"
-        raise TypeError(f"{rows.kind}: expected {expected}, got {describe(given)}")
-    check_names(given, rows.kind)
-    found = NamedArrays(rows, given)
+        raise TypeError(f"{row_count.kind}: expected {expected}, got {describe(values)}")
+    check_names(values, row_count.kind)
+    found = NamedArrays(row_count, values)
     for name in found:
         found[name]
     return found
@@ -174,33 +174,35 @@ def check_names(names: Iterable[Any], kind: str) -> None:
             raise ValueError(f"{kind}: expected {expected}, got {name!r}")
 
 
-def offered(offers: Mapping[str, OfferedArray], rows: RowCount) -> NamedArrays:
+def offered(offers: Mapping[str, OfferedArray], row_count: RowCount) -> NamedArrays:
     """Returns the usable ones of the arrays of another library's graph, without reading them."""
     return NamedArrays(
-        rows,
+        row_count,
         {
             name: offer.value
             for name, offer in offers.items()
-            if isinstance(name, str) and _is_name(name) and not rows.wrong(offer.shape)
+            if isinstance(name, str) and _is_name(name) and not row_count.wrong(offer.shape)
         },
     )
 
 
-def arrays_from_file(beside: dict[str, Array], rows: RowCount, pages: MappedFile) -> NamedArrays:
+def arrays_from_file(
+    sections: dict[str, Array], row_count: RowCount, pages: MappedFile
+) -> NamedArrays:
     """Returns the arrays of one kind among the further arrays of a graph's file.
 
     Raises ValueError for a section without a name, or with another number of rows.
     """
-    prefix, found = f"{rows.kind}.", {}
-    for section in [name for name in beside if name.startswith(prefix)]:
-        array = beside.pop(section)
-        name, wrong = section.removeprefix(prefix), rows.wrong(array.shape)
+    prefix, found = f"{row_count.kind}.", {}
+    for section in [name for name in sections if name.startswith(prefix)]:
+        array = sections.pop(section)
+        name, wrong = section.removeprefix(prefix), row_count.wrong(array.shape)
         if not name:
             wrong = f"expected a name after {prefix!r}, got none"
         if wrong:
             raise ValueError(f"{pages.path}: section {section!r}: {wrong}")
         found[name] = array
-    return NamedArrays(rows, found, stored=found)
+    return NamedArrays(row_count, found, stored=found)
 
 
 def selected(
@@ -224,19 +226,19 @@ def sections(edge_data: Mapping[str, Array], node_data: Mapping[str, Array]) -> 
     return found
 
 
-def columns(given: Any) -> Any:
+def columns(table: Any) -> Any:
     """Returns the columns of a table of pandas, Arrow or polars by name; all else as it is."""
-    if isinstance(given, Mapping) or getattr(given, "ndim", 2) != 2:
-        return given
-    if hasattr(given, "combine_chunks") and hasattr(given, "column_names"):
+    if isinstance(table, Mapping) or getattr(table, "ndim", 2) != 2:
+        return table
+    if hasattr(table, "combine_chunks") and hasattr(table, "column_names"):
         # Before pandas' way, since an Arrow table has `columns` without names.
-        chunks = given.combine_chunks()
-        return {name: _single_chunk(chunks.column(name)) for name in given.column_names}
-    if hasattr(given, "column_names") and hasattr(given, "column"):
-        return {name: given.column(name) for name in given.column_names}
-    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
-        return {name: given[name].to_numpy() for name in given.columns}
-    return given
+        chunks = table.combine_chunks()
+        return {name: _single_chunk(chunks.column(name)) for name in table.column_names}
+    if hasattr(table, "column_names") and hasattr(table, "column"):
+        return {name: table.column(name) for name in table.column_names}
+    if hasattr(table, "columns") and hasattr(table, "to_numpy"):
+        return {name: table[name].to_numpy() for name in table.columns}
+    return table
 
 
 def _single_chunk(column: Any) -> Any:

@@ -118,7 +118,7 @@ def add_nodes(
     graph: Any, names: Sequence[Any], columns: Mapping[str, Sequence[Any]]
 ) -> Sequence[Any]:
     """Adds nodes with the values of columns as attributes, and returns their names."""
-    rows = _rows(columns, len(names))
+    rows = _table_rows(columns, len(names))
     graph.add_nodes_from(
         (name, dict(zip(columns, row, strict=True))) for name, row in zip(names, rows, strict=True)
     )
@@ -136,7 +136,7 @@ def add_edges(
     # Attributes in a dict, since as keywords one called "key" would be the key of the edge.
     graph.add_edges_from(
         (names[0][u], names[1][v], {_EDGE_ID: edge, **dict(zip(columns, row, strict=True))})
-        for u, v, edge, row in zip(src, dst, ids, _rows(columns, len(ids)), strict=True)
+        for u, v, edge, row in zip(src, dst, ids, _table_rows(columns, len(ids)), strict=True)
     )
 
 
@@ -151,7 +151,7 @@ def networkx() -> Any:
     return module
 
 
-def _rows(columns: Mapping[str, Sequence[Any]], count: int) -> Iterable[tuple[Any, ...]]:
+def _table_rows(columns: Mapping[str, Sequence[Any]], count: int) -> Iterable[tuple[Any, ...]]:
     """The rows of columns, so many where there are none."""
     return zip(*columns.values(), strict=True) if columns else [()] * count
 
@@ -223,10 +223,10 @@ def _by_ids(src: Any, dst: Any, columns: dict[str, list[Any]]) -> tuple[Any, Any
     return array("q", (src[i] for i in order)), array("q", (dst[i] for i in order))
 
 
-def _names(given: Any, where: str) -> list[str]:
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise TypeError(f"{where}: expected a list of names, got {describe(given)}")
-    names = list(given)
+def _names(value: Any, where: str) -> list[str]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise TypeError(f"{where}: expected a list of names, got {describe(value)}")
+    names = list(value)
     for place, name in enumerate(names):
         if not isinstance(name, str):
             raise TypeError(f"{where}[{place}]: expected a str, got {describe(name)}")

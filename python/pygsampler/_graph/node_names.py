@@ -121,7 +121,7 @@ class Lookup:
         """Lets go of the table."""
         self._places = {}
 
-    def of(self, labels: Any, where: str) -> Any:
+    def ids_of(self, labels: Any, where: str) -> Any:
         """The ids of nodes by labels, an int64 NumPy array; KeyError names the unknown ones."""
         import numpy as np
 
@@ -159,7 +159,7 @@ def index_of(lookup: Lookup, labels: Any, where: str, dtype: str) -> Any:
         or interning.has_text(type(labels))
         or (getattr(labels, "shape", None) == () and hasattr(labels, "__index__"))
     ):
-        return int(lookup.of([labels], where)[0])
+        return int(lookup.ids_of([labels], where)[0])
     if labels is None or isinstance(labels, (bytes, Mapping)):
         raise TypeError(f"{where}: expected names or ids of nodes, got {describe(labels)}")
-    return as_array(lookup.of(labels, where).astype(dtype), where)
+    return as_array(lookup.ids_of(labels, where).astype(dtype), where)

@@ -23,7 +23,7 @@ class ProgramArrayNames(NamedTuple):
     rows: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def from_names(
         cls,
         edge_names: Iterable[str],
         node_names: Iterable[str],
@@ -46,7 +46,7 @@ class ProgramArrays(NamedTuple):
     rows: Mapping[str, Array] = {}
 
     @classmethod
-    def of(
+    def from_mappings(
         cls,
         edge_names: Iterable[str],
         node_names: Iterable[str],
@@ -69,7 +69,7 @@ class ProgramArrays(NamedTuple):
 
     def now(self, edata: Mapping[str, Array], ndata: Mapping[str, Array]) -> ProgramArrays:
         """The same ones where they are now."""
-        return ProgramArrays.of(self.edges, self.vertices, None, edata, ndata, self.rows)
+        return ProgramArrays.from_mappings(self.edges, self.vertices, None, edata, ndata, self.rows)
 
     def moved(self) -> bool:
         """True if torch has moved the memory of one of the arrays."""

@@ -69,7 +69,7 @@ class Relation(RelationState):
     @classmethod
     def _new(
         cls: type[R],
-        parts: CscArrays | None,
+        arrays: CscArrays | None,
         num_nodes: int,
         device: int = -1,
         host: RelationState | None = None,
@@ -77,7 +77,7 @@ class Relation(RelationState):
         seat: Placement | None = None,
     ) -> R:
         graph = object.__new__(cls)
-        graph._hold(parts, num_nodes, device, host, pinned, seat)
+        graph._hold(arrays, num_nodes, device, host, pinned, seat)
         return graph
 
     @classmethod
@@ -93,7 +93,7 @@ class Relation(RelationState):
         parts, beside = graph_file.arrays_of(pages)
         made = cls._new(parts, pages.header["num_nodes"])
         made._file = pages
-        edges, nodes = made._rows()
+        edges, nodes = made._row_counts()
         made._edata = graph_data.arrays_from_file(beside, edges, pages)
         made._ndata = graph_data.arrays_from_file(beside, nodes, pages)
         made._arrays = MappingProxyType(beside)
@@ -118,14 +118,14 @@ class Relation(RelationState):
         """Returns this relation, which is new, with these arrays too."""
         if edge_data is None and node_data is None:
             return self
-        edges, nodes = self._rows()
+        edges, nodes = self._row_counts()
         self._edata = self._edata.with_more(graph_data.check_named_arrays(edge_data, edges))
         self._ndata = self._ndata.with_more(graph_data.check_named_arrays(node_data, nodes))
         return self
 
     def _with_data(self: R, edge_data: Any = None, node_data: Any = None) -> R:
         """Returns another relation on the same CSC, with these arrays too."""
-        edges, nodes = self._rows()
+        edges, nodes = self._row_counts()
         return self._with_more(
             graph_data.check_named_arrays(edge_data, edges),
             graph_data.check_named_arrays(node_data, nodes),
@@ -161,9 +161,9 @@ class Relation(RelationState):
             raise
         return tuple(made)
 
-    def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
+    def _row_counts(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
         """Returns the number of rows that the arrays of edges and of nodes have."""
-        _, indices, edge_ids, *_ = self._known()
+        _, indices, edge_ids, *_ = self._device_or_host_arrays()
         return (
             graph_data.RowCount(graph_data.EDGES, len(indices), edge_ids is not None),
             graph_data.RowCount(graph_data.NODES, self._num_nodes),
@@ -177,12 +177,12 @@ class Relation(RelationState):
     @property
     def num_edges(self) -> int:
         """The number of edges; parallel edges count each."""
-        return len(self._known()[1])
+        return len(self._device_or_host_arrays()[1])
 
     @property
     def dtype(self) -> str:
         """``"int32"`` or ``"int64"``: the dtype of ``indices`` and of every sampled node id."""
-        return self._known()[1].dtype
+        return self._device_or_host_arrays()[1].dtype
 
     @property
     def device(self) -> str:
@@ -217,34 +217,34 @@ class Relation(RelationState):
     @property
     def edata(self) -> Mapping[str, Array]:
         """The arrays of edges by name, a row for each edge id."""
-        self._known()
+        self._device_or_host_arrays()
         return self._edata
 
     @property
     def ndata(self) -> Mapping[str, Array]:
         """The arrays of nodes by name, a row for each node."""
-        self._known()
+        self._device_or_host_arrays()
         return self._ndata
 
-    def _drawn_by(self: R, kind: str, name: str) -> R:
+    def _sampled_edges(self: R, kind: str, name: str) -> R:
         """Returns the edges that sampling reads by ``"prob"`` or ``"mask"``, an edge array's name.
 
         The result is cached; on a device it is a copy of the one on the CPU.
         """
-        return self._kept((kind, name), lambda: self._derive(kind, name))
+        return self._cached((kind, name), lambda: self._derive(kind, name))
 
-    def _timed(
+    def _time_sorted(
         self, name: str, mask: str | None = None, prob: str | None = None
     ) -> TimeSortedRelation:
         """Returns the rows sorted by the times in the edge or node array of that name.
 
         Edges that the mask leaves out, or that have no weight, are left out. The result is cached.
         """
-        return self._kept(("time", name, mask, prob), lambda: self._sorted(name, mask, prob))
+        return self._cached(("time", name, mask, prob), lambda: self._sorted(name, mask, prob))
 
     def _sorted(self, name: str, mask: str | None, prob: str | None) -> TimeSortedRelation:
         if self._device >= 0:
-            return self._twin_by_time(lambda own: own._timed(name, mask, prob))
+            return self._twin_by_time(lambda own: own._time_sorted(name, mask, prob))
         of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
         if of_edges is not None and of_nodes is not None:
             raise ValueError(
@@ -264,7 +264,7 @@ class Relation(RelationState):
         """Returns the dtype of dates that the array of that name had, None if unknown."""
         return self._edata.kind(name) if name in self._edata else self._ndata.kind(name)
 
-    def _timed_by(
+    def _time_sorted_by_source(
         self, name: str, values: Array, kind: Kind | None, mask: str | None, prob: str | None
     ) -> TimeSortedRelation:
         """Returns the rows sorted by ``values``, the times of the nodes that edges lead from.
@@ -276,11 +276,13 @@ class Relation(RelationState):
 
         def make() -> TimeSortedRelation:
             if self._device >= 0:
-                return self._twin_by_time(lambda own: own._timed_by(name, values, kind, mask, prob))
+                return self._twin_by_time(
+                    lambda own: own._time_sorted_by_source(name, values, kind, mask, prob)
+                )
             return self._by_time(name, values, True, kind, mask, prob)
 
-        by_others = self._kept(("times of nodes",), TimeSortedBySource)
-        return by_others.of(values, name, mask, prob, make=make)
+        by_others = self._cached(("times of nodes",), TimeSortedBySource)
+        return by_others.get_or_sort(values, name, mask, prob, make=make)
 
     def _by_time(
         self,
@@ -294,33 +296,35 @@ class Relation(RelationState):
         where = f"{'ndata' if by_node else 'edata'}[{name!r}]"
         if len(values.shape) != 1:
             raise ValueError(f"{where}: expected shape [N], got {values.shape}")
-        rows = self if mask is None else self._drawn_by("mask", mask)
+        rows = self if mask is None else self._sampled_edges("mask", mask)
         if prob is not None:
             # Edges without weights are none of its own, and so none have to be left out later.
-            rows = self._drawn_by("prob", prob)
+            rows = self._sampled_edges("prob", prob)
         made, memory, is_float = sort_by_time(rows, where, values, by_node)
         parts = CscArrays(rows.indptr, made["indices"], made["edge_ids"])
-        by_time = self._form(parts, 0, None, drawn=True)
-        graph = by_time if prob is None else by_time._drawn_by("prob", prob)
+        by_time = self._form(parts, 0, None, has_fewer_edges=True)
+        graph = by_time if prob is None else by_time._sampled_edges("prob", prob)
         graph._handle()
         return TimeSortedRelation(name, by_node, graph, memory, is_float, kind, by_time)
 
     def _twin_by_time(self: R, make: Callable[[R], TimeSortedRelation]) -> TimeSortedRelation:
         """Copies the rows that ``make`` sorts on the CPU to this relation's device."""
         own = make(self._on_cpu())
-        about = own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float, own.kind
+        about = own.name, own.by_node, self._twin(own.graph), own.memory, own.float, own.kind
         return TimeSortedRelation(*about, own)
 
     def _negatives(self, power: float) -> DegreeAliasTable:
         """Returns the table that draws nodes as their degree to a power; cached."""
         key = "negatives", power
-        return self._kept(key, lambda: DegreeAliasTable(degree_alias_table(self._on_cpu(), power)))
+        return self._cached(
+            key, lambda: DegreeAliasTable(degree_alias_table(self._on_cpu(), power))
+        )
 
-    def _kept(self, key: tuple[Any, ...], make: Callable[[], K]) -> K:
+    def _cached(self, key: tuple[Any, ...], make: Callable[[], K]) -> K:
         """Returns the cached value of a key; computes it on first use."""
         found = self._derived.get(key)
         if found is None:
-            self._known()
+            self._device_or_host_arrays()
             with library.table_lock():
                 found = self._derived.get(key)
                 if found is None:
@@ -331,7 +335,7 @@ class Relation(RelationState):
     def _derive(self: R, kind: str, name: str) -> R:
         if self._device >= 0:
             own = self._on_cpu()
-            host = own._drawn_by(kind, name)
+            host = own._sampled_edges(kind, name)
             return self if host is own else self._twin(host)
         values = self._edge_array(kind, name)
         mapped = graph_file.weighted_relation(self, name) if kind == "prob" else None
@@ -349,18 +353,26 @@ class Relation(RelationState):
         # Copies of what a file has are as sound as that is.
         return self if parts is None else self._with_edges(parts, self._file)
 
-    def _with_edges(self: R, parts: CscArrays, file: MappedFile | None) -> R:
+    def _with_edges(self: R, arrays: CscArrays, file: MappedFile | None) -> R:
         """Returns a relation of some edges of this one; ``file`` has some of its arrays."""
-        graph = self._form(parts, self._kinds, file, drawn=True)
+        graph = self._form(arrays, self._kinds, file, has_fewer_edges=True)
         graph._handle()
         return graph
 
     def _form(
-        self: R, parts: CscArrays, kinds: int, file: MappedFile | None, drawn: bool = False
+        self: R,
+        arrays: CscArrays,
+        kinds: int,
+        file: MappedFile | None,
+        has_fewer_edges: bool = False,
     ) -> R:
         """Returns a derived relation on the CPU, whose rows are split by so many edge types."""
-        graph = self._new(parts, self._num_nodes)
-        graph._whole, graph._kinds, graph._file = ParentRelation.of(self, drawn), kinds, file
+        graph = self._new(arrays, self._num_nodes)
+        graph._whole, graph._kinds, graph._file = (
+            ParentRelation.from_relation(self, has_fewer_edges),
+            kinds,
+            file,
+        )
         graph._edata = self._edata
         return graph
 
@@ -380,7 +392,9 @@ class Relation(RelationState):
             and host._open().shares(whole.parts)
         )
         graph._whole = (
-            ParentRelation.of(self) if shared else ParentRelation(weakref.ref(self), None)
+            ParentRelation.from_relation(self)
+            if shared
+            else ParentRelation(weakref.ref(self), None)
         )
         return graph
 
@@ -392,7 +406,9 @@ class Relation(RelationState):
         row_names: Iterable[str] = (),
     ) -> R:
         """Returns ``_with_named`` of names in any order."""
-        return self._with_named(ProgramArrayNames.of(edge_names, node_names, weight, row_names))
+        return self._with_named(
+            ProgramArrayNames.from_names(edge_names, node_names, weight, row_names)
+        )
 
     def _with_named(self: R, names: ProgramArrayNames) -> R:
         """Returns the relation for programs that read edge and node arrays of these names.
@@ -406,12 +422,12 @@ class Relation(RelationState):
         """
         if names == NONE_NAMED:
             return self
-        return self._kept(("arrays", names), lambda: self._lending(names))
+        return self._cached(("arrays", names), lambda: self._lending(names))
 
     def _lending(self: R, names: ProgramArrayNames) -> R:
         if self._device >= 0:
             return self._twin(self._on_cpu()._with_named(names))
-        self._known()
+        self._device_or_host_arrays()
         return self._with_program_arrays(names, self._edata, self._ndata)
 
     def _with_inputs(self: R, names: ProgramArrayNames, edge_data: Any, node_data: Any) -> R:
@@ -420,7 +436,7 @@ class Relation(RelationState):
         It shares the edges with this one, on a GPU too, and is not cached.
         """
         host = self._on_cpu()
-        edges, nodes = host._rows()
+        edges, nodes = host._row_counts()
         made = host._with_program_arrays(
             names,
             host._edata.with_more(graph_data.check_named_arrays(edge_data, edges)),
@@ -440,7 +456,7 @@ class Relation(RelationState):
     def _with_program_arrays(self: R, names: ProgramArrayNames, edata: Any, ndata: Any) -> R:
         """Returns the relation, on the CPU, for programs that read these arrays by their names."""
         edges, nodes, weight, rows = names
-        lent = ProgramArrays.of(edges, nodes, weight, edata, ndata, rows)
+        lent = ProgramArrays.from_mappings(edges, nodes, weight, edata, ndata, rows)
         # So that its arrays are validated: a form's are trusted.
         self._handle()
         graph = self._form(self._open(), self._kinds, self._file)
@@ -480,7 +496,7 @@ class Relation(RelationState):
         """
         if second:
             key = "second", direction, prob, types, kinds
-            return self._kept(key, lambda: self._looking_back(direction, prob, types, kinds))
+            return self._cached(key, lambda: self._looking_back(direction, prob, types, kinds))
         rows = self
         if direction == "out":
             rows = self._transposed(types, kinds)
@@ -489,7 +505,7 @@ class Relation(RelationState):
         return rows._by_weights(prob)
 
     def _by_weights(self: R, prob: str | None) -> R:
-        return self if prob is None else self._drawn_by("prob", prob)
+        return self if prob is None else self._sampled_edges("prob", prob)
 
     def _looking_back(
         self: R, direction: Literal["in", "out"], prob: str | None, types: str | None, kinds: int
@@ -515,7 +531,7 @@ class Relation(RelationState):
 
     def _transposed(self: R, types: str | None = None, kinds: int = 0) -> R:
         """Returns the out-edges, in rows split by the edge types of that name."""
-        return self._kept(("out", types, kinds), lambda: self._transpose(types, kinds))
+        return self._cached(("out", types, kinds), lambda: self._transpose(types, kinds))
 
     def _transpose(self: R, types: str | None, kinds: int) -> R:
         if self._device >= 0:

@@ -163,7 +163,7 @@ class RelationGroup(EngineHandle):
                 self._made_of = handles
             return self._number
 
-    def _drawn_by(self, kind: str, name: str) -> RelationGroup:
+    def _sampled_edges(self, kind: str, name: str) -> RelationGroup:
         """Returns the relations that sampling reads by ``"prob"`` or ``"mask"``, an array's name.
 
         A type that has an edge array of that name contributes the edges with weights, another type
@@ -181,7 +181,7 @@ class RelationGroup(EngineHandle):
         for of, relation in relations.items():
             with of_type(of):
                 has = name in relation.edata
-                drawn[of] = relation._drawn_by(kind, name) if has else relation
+                drawn[of] = relation._sampled_edges(kind, name) if has else relation
         # Of two threads that come at once one's is kept.
         return self._derived.setdefault((kind, name), self._of_rows(drawn))
 
@@ -189,7 +189,7 @@ class RelationGroup(EngineHandle):
         """Returns a group of these rows of the relations, where they are."""
         return RelationGroup(self._nodes, relations)
 
-    def _timed(
+    def _time_sorted(
         self, name: str, mask: str | None = None, prob: str | None = None
     ) -> TimeSortedGraph:
         """Returns the rows sorted by the times in the edge or node arrays of that name.
@@ -215,17 +215,19 @@ class RelationGroup(EngineHandle):
             how = [each if each in relation.edata else None for each in (mask, prob)]
             if kind in of_edges:
                 with of_type(kind):
-                    parts[kind] = relation._timed(name, *how)
+                    parts[kind] = relation._time_sorted(name, *how)
             elif kind[0] in of_nodes:
                 times = self._ndata[kind[0]]
                 with of_type(kind[0]):
-                    parts[kind] = relation._timed_by(name, times[name], times.kind(name), *how)
+                    parts[kind] = relation._time_sorted_by_source(
+                        name, times[name], times.kind(name), *how
+                    )
             else:
                 parts[kind] = None
         rows = self
         for way, by in (("mask", mask), ("prob", prob)):
             if by is not None:
-                rows = self._drawn_by(way, by)
+                rows = self._sampled_edges(way, by)
         plain = rows._open()
         by_time = {
             kind: plain[kind] if part is None else part.graph for kind, part in parts.items()

@@ -39,18 +39,18 @@ class ParentRelation(NamedTuple):
     graph: weakref.ref[RelationState]
     # None on a device, where nothing of them is shared.
     parts: CscArrays | None
-    # Whether this one has edges of that one in their order, so that ids are looked up there.
-    drawn: bool = False
+    # True if this one has edges of that one in their order, so that ids are looked up there.
+    has_fewer_edges: bool = False
 
     @classmethod
-    def of(cls, graph: RelationState, drawn: bool = False) -> ParentRelation:
-        return cls(weakref.ref(graph), graph._open(), drawn)
+    def from_relation(cls, graph: RelationState, has_fewer_edges: bool = False) -> ParentRelation:
+        return cls(weakref.ref(graph), graph._open(), has_fewer_edges)
 
 
 class Placement(Protocol):
     """A graph's place among the devices that share its arrays."""
 
-    def of(self, host: RelationState) -> Callable[[Array], Array]:
+    def placer(self, host: RelationState) -> Callable[[Array], Array]:
         """Returns a function that places arrays of a CPU graph where this device finds them."""
 
 
@@ -125,7 +125,7 @@ class RelationState(EngineHandle):
 
     def _hold(
         self,
-        parts: CscArrays | None,
+        arrays: CscArrays | None,
         num_nodes: int,
         device: int = -1,
         host: RelationState | None = None,
@@ -133,7 +133,7 @@ class RelationState(EngineHandle):
         seat: Placement | None = None,
     ) -> None:
         EngineHandle.__init__(self)
-        self._parts = parts
+        self._parts = arrays
         self._num_nodes = num_nodes
         self._device = device
         self._host = host
@@ -186,7 +186,7 @@ class RelationState(EngineHandle):
     ) -> None:
         self.close()
 
-    def _known(self) -> CscArrays:
+    def _device_or_host_arrays(self) -> CscArrays:
         """The arrays, or those of the graph on the CPU: for what is alike on both."""
         if self._parts is None and self._host is not None:
             return self._host._open()
@@ -237,7 +237,9 @@ class RelationState(EngineHandle):
         return self._whole is not None or self._kinds > 0
 
     def _parent_handle(self) -> int:
-        known = self._whole.graph() if self._whole is not None and self._whole.drawn else None
+        known = (
+            self._whole.graph() if self._whole is not None and self._whole.has_fewer_edges else None
+        )
         return 0 if known is None else known._handle()
 
     def _walk_arguments(self) -> tuple[int, int]:
@@ -272,7 +274,7 @@ class RelationState(EngineHandle):
                 if self._whole is not None and host._whole is not None and not self._pinned:
                     of_host, here = host._whole.parts, self._whole.parts
                     there = None if of_host is None or here is None else (of_host, here)
-                shared = None if self._seat is None else self._seat.of(host)
+                shared = None if self._seat is None else self._seat.placer(host)
                 parts, pins = device_graph.place(
                     host._open(), self._device, self._pinned, there, shared
                 )

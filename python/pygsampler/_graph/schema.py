@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     class EdgeTypeMapping(Mapping[EdgeType, T_co]):
         """A read-only ``ByEdgeType``."""
 
-        def __getitem__(self, given: EdgeType | str, /) -> T_co: ...
+        def __getitem__(self, edge_type: EdgeType | str, /) -> T_co: ...
 
 
 class Schema(NamedTuple):
@@ -49,7 +49,7 @@ class Schema(NamedTuple):
     node_types: tuple[str, ...]
     edge_types: tuple[EdgeType, ...]
 
-    def ends(self, place: int) -> tuple[str, str]:
+    def endpoint_types(self, place: int) -> tuple[str, str]:
         """The types that the edges of a relation lead from and to."""
         src, _, dst = self.edge_types[place]
         return src, dst
@@ -122,12 +122,12 @@ def node_count(kind: str, count: Any) -> int:
     return integer(count, f"num_nodes[{kind!r}]", 0, MAX_NODES)
 
 
-def node_counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
-    """Returns the number of nodes of each type: the types of ``given`` first, in its order."""
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
+def node_counts(relations: Mapping[EdgeType, Any], num_nodes: Any) -> dict[str, int]:
+    """Returns the number of nodes of each type: the types of ``num_nodes`` first, in its order."""
+    if num_nodes is not None and not isinstance(num_nodes, Mapping):
+        raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}")
     nodes: dict[str, int] = {}
-    for kind, count in (given or {}).items():
+    for kind, count in (num_nodes or {}).items():
         nodes[kind] = node_count(kind, count)
     rows: dict[str, int] = {}
     for edge_type, arrays in relations.items():
@@ -155,11 +155,11 @@ def node_counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]
 
 
 def edge_type_of(
-    given: Any, kinds: Collection[EdgeType], where: str, owner: str = "the graph"
+    value: Any, kinds: Collection[EdgeType], where: str, owner: str = "the graph"
 ) -> EdgeType:
     """The edge type among ``kinds`` that a caller names.
 
-    ``given`` is (source type, relation, destination type), ``"source__relation__destination"``, or
+    ``value`` is (source type, relation, destination type), ``"source__relation__destination"``, or
     the relation alone where no other edge type has it.
 
     Raises
@@ -167,7 +167,7 @@ def edge_type_of(
     ValueError
         For an edge type that is not among them, and for a relation that several have.
     """
-    kind = tuple(given) if isinstance(given, list) else given
+    kind = tuple(value) if isinstance(value, list) else value
     if isinstance(kind, tuple) and kind in kinds:
         return kind
     matches: list[EdgeType] = []
@@ -196,31 +196,31 @@ def number_of(hop: Mapping[Any, Any], kind: EdgeType, default: Any) -> Any:
     )
 
 
-def by_name(given: Mapping[Any, Any], known: Collection[Any]) -> Mapping[Any, Any]:
+def by_name(arrays_by_key: Mapping[Any, Any], types: Collection[Any]) -> Mapping[Any, Any]:
     """A caller's mapping of names to arrays by type, which may be one of types to arrays by name.
 
     Keys that could be either are names outside and types inside.
     """
-    inner = list(given.values())
+    inner = list(arrays_by_key.values())
     if not all(isinstance(arrays, Mapping) for arrays in inner):
-        return given
-    if all(_is_one(key, known) for arrays in inner for key in arrays):
-        return given
-    if not all(_is_one(kind, known) for kind in given):
-        return given
+        return arrays_by_key
+    if all(_is_one(key, types) for arrays in inner for key in arrays):
+        return arrays_by_key
+    if not all(_is_one(kind, types) for kind in arrays_by_key):
+        return arrays_by_key
     turned: dict[Any, dict[Any, Any]] = {}
-    for kind, arrays in given.items():
+    for kind, arrays in arrays_by_key.items():
         for name, array in arrays.items():
             turned.setdefault(name, {})[kind] = array
     return turned
 
 
-def _is_one(given: Any, known: Collection[Any]) -> bool:
-    """True if ``given`` is a node type, or names an edge type, among ``known``."""
-    if given in known:
+def _is_one(key: Any, types: Collection[Any]) -> bool:
+    """True if ``key`` is a node type, or names an edge type, among ``types``."""
+    if key in types:
         return True
-    of_edges = isinstance(next(iter(known), None), tuple)
-    return of_edges and any(given in (relation_name(kind), kind[1]) for kind in known)
+    of_edges = isinstance(next(iter(types), None), tuple)
+    return of_edges and any(key in (relation_name(kind), kind[1]) for kind in types)
 
 
 def listed(kinds: Iterable[Any]) -> str:
@@ -247,20 +247,20 @@ class ByEdgeType(dict[EdgeType, T]):
 
     if TYPE_CHECKING:
 
-        def __getitem__(self, given: EdgeType | str, /) -> T: ...
+        def __getitem__(self, edge_type: EdgeType | str, /) -> T: ...
 
-    def __missing__(self, given: Any) -> T:
+    def __missing__(self, edge_type: Any) -> T:
         try:
-            kind = edge_type_of(given, tuple(self), "key")
+            kind = edge_type_of(edge_type, tuple(self), "key")
         except ValueError as error:
             raise KeyError(str(error).removeprefix("key: ")) from None
         return dict.__getitem__(self, kind)
 
-    def __contains__(self, given: object) -> bool:
-        if dict.__contains__(self, given):
+    def __contains__(self, edge_type: object) -> bool:
+        if dict.__contains__(self, edge_type):
             return True
         try:
-            edge_type_of(given, tuple(self), "key")
+            edge_type_of(edge_type, tuple(self), "key")
         except ValueError:
             return False
         return True
@@ -270,16 +270,16 @@ class ByEdgeType(dict[EdgeType, T]):
         view: Any = MappingProxyType(self)
         return view  # type: ignore[no-any-return]
 
-    def get(self, given: Any, default: Any = None) -> Any:
+    def get(self, edge_type: Any, default: Any = None) -> Any:
         """The value of an edge type, or ``default`` where it is missing."""
         try:
-            return self[given]
+            return self[edge_type]
         except KeyError:
             return default
 
 
 def check_by_type(
-    given: Any, where: str, known: Collection[Any], owner: str = "the graph"
+    mapping: Any, where: str, types: Collection[Any], owner: str = "the graph"
 ) -> dict[Any, Any]:
     """Returns a caller's mapping of node types or edge types, with full edge types; {} for None.
 
@@ -288,26 +288,26 @@ def check_by_type(
     Raises
     ------
     TypeError, ValueError
-        For what is no mapping, for a type that is not among ``known``, and for an edge type that is
+        For what is no mapping, for a type that is not among ``types``, and for an edge type that is
         named twice.
     """
-    if given is None:
+    if mapping is None:
         return {}
-    of_edges = isinstance(next(iter(known), None), tuple)
-    if not isinstance(given, Mapping):
+    of_edges = isinstance(next(iter(types), None), tuple)
+    if not isinstance(mapping, Mapping):
         what = "edge types" if of_edges else "types"
-        raise TypeError(f"{where}: expected a mapping of {what}, got {describe(given)}")
+        raise TypeError(f"{where}: expected a mapping of {what}, got {describe(mapping)}")
     values: dict[Any, Any] = {}
-    for name, value in given.items():
+    for name, value in mapping.items():
         if of_edges:
-            kind = edge_type_of(name, known, where, owner)
+            kind = edge_type_of(name, types, where, owner)
             if kind in values:
                 raise ValueError(f"{where}: expected each edge type once, got {kind} twice")
         else:
             kind = name
-            if kind not in known:
+            if kind not in types:
                 raise ValueError(
-                    f"{where}: expected types of {owner}, got {kind!r}; there are {listed(known)}"
+                    f"{where}: expected types of {owner}, got {kind!r}; there are {listed(types)}"
                 )
         values[kind] = value
     return values

@@ -43,13 +43,13 @@ def block_matrix(
     return scipy_sparse().csc_array((values, indices, columns), shape=shape)
 
 
-def of_rows(indptr: Any, rows: int) -> Any:
+def of_rows(indptr: Any, num_rows: int) -> Any:
     """``indptr`` of so many rows: rows past the last are empty."""
     import numpy as np
 
-    missing = rows + 1 - len(indptr)
+    missing = num_rows + 1 - len(indptr)
     if missing <= 0:
-        return indptr[: rows + 1]
+        return indptr[: num_rows + 1]
     return np.concatenate([indptr, np.full(missing, indptr[-1])])
 
 
@@ -69,17 +69,17 @@ def _values(edata: Mapping[str, Array], weight: str | None, count: int) -> Any:
         weights = edata.get(_WEIGHT)
         if weights is None or weights.shape != (count,):
             return np.ones(count, np.float32)
-        return _numbers(weights)
+        return _scipy_values(weights)
     if weight not in edata:
         have = ", ".join(map(repr, edata)) or "none"
         raise ValueError(f"weight: expected an edge array of the graph ({have}), got {weight!r}")
     values = edata[weight]
     if values.shape != (count,):
         raise ValueError(f"weight: expected shape [{count}], got {values.shape}")
-    return _numbers(values)
+    return _scipy_values(values)
 
 
-def _numbers(values: Array) -> Any:
+def _scipy_values(values: Array) -> Any:
     """Values in a dtype that SciPy has: those of 16-bit floats as float32, which loses nothing."""
     if values.dtype == "bfloat16":
         return values.torch().float().numpy()

@@ -39,12 +39,12 @@ class EdgeAccessCounts:
 
     __slots__ = ("_graph", "_rows", "_visits")
 
-    def __init__(self, graph: RelationState, rows: bool = False) -> None:
+    def __init__(self, graph: RelationState, per_row: bool = False) -> None:
         self._graph = graph
-        self._rows = rows
+        self._rows = per_row
         self._visits: Array | None = None
 
-    def of(self, width: int, unit: int, count: int) -> array[float]:
+    def relative_counts(self, width: int, unit: int, count: int) -> array[float]:
         """Returns the relative read counts of ``count`` runs of ``unit`` bytes.
 
         An edge, or a row, has ``width`` bytes.
@@ -90,7 +90,7 @@ def layout(
     if shared:
         order: Iterable[int] = range(units)
         if heat is not None:
-            figures = heat.of(width, unit, units)
+            figures = heat.relative_counts(width, unit, units)
             # In the order of their places where they are alike: all processes choose the same.
             order = sorted(order, key=lambda u: -figures[u])
         hot = set(list(order)[:shared])
@@ -122,7 +122,7 @@ class SharedArrayBuilder(EngineHandle):
         self._layout = words
         self._create("SharedNew", device, place, words.buffer_info()[0], len(pieces), int(shared))
 
-    def lend(self, other: SharedArrayBuilder) -> None:
+    def share_pieces(self, other: SharedArrayBuilder) -> None:
         """Gives this place's pieces to another one's in this process."""
         self._call("SharedForward", other._number)
 
@@ -138,7 +138,7 @@ class SharedArrayBuilder(EngineHandle):
     def map(self, values: Array) -> Array:
         """The array on the device, once all pieces are here; what is of this place is filled."""
         memory = memories.new("SharedMap", self._number, values._address, values.nbytes)
-        made = Array._of(
+        made = Array._from_address(
             memory.data, values._length, values._bits, memory, readonly=True, device=self.device
         )
         made._shown_as(values._dtype, values.shape)
@@ -152,7 +152,7 @@ class SharedArrayBuilder(EngineHandle):
 class DeviceGroup(Protocol):
     """Devices that share arrays."""
 
-    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
+    def array_for(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
         """The array for the device at a place."""
 
     def pieces(self, values: Array) -> list[ArrayPiece]:
@@ -165,10 +165,10 @@ class GroupPlacement(NamedTuple):
     peers: DeviceGroup
     place: int
 
-    def of(self, host: RelationState) -> Callable[[Array], Array]:
+    def placer(self, host: RelationState) -> Callable[[Array], Array]:
         """Returns a function that places arrays of a CPU graph where this device finds them."""
         heat = EdgeAccessCounts(host)
-        return lambda values: self.peers.at(self.place, values, heat)
+        return lambda values: self.peers.array_for(self.place, values, heat)
 
 
 class LocalDeviceGroup:
@@ -184,7 +184,7 @@ class LocalDeviceGroup:
         # By the id of the array on the CPU, which is kept, so that no other has it.
         self._made: dict[int, tuple[Array, list[ArrayPiece], list[Array]]] = {}
 
-    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
+    def array_for(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
         with library.handle_lock():
             found = self._made.get(id(values))
             if found is None:
@@ -209,7 +209,7 @@ class LocalDeviceGroup:
                 stack.callback(making[-1].close)
             for own in making:
                 for other in making:
-                    own.lend(other)
+                    own.share_pieces(other)
             return pieces, [own.map(values) for own in making]
 
 
@@ -226,9 +226,9 @@ def require_reach(indices: Sequence[int]) -> None:
                 )
 
 
-def device_group(given: Iterable[object], replicate: object) -> LocalDeviceGroup:
+def device_group(chosen: Iterable[object], replicate: object) -> LocalDeviceGroup:
     """Devices that a caller names, and the share of which each has a copy."""
-    named = list(given)
+    named = list(chosen)
     wanted = [devices.parse(device) for device in named]
     if len(wanted) < 2 or min(wanted) < 0:
         raise ValueError(f"devices: expected two CUDA devices or more, got {named!r}")

@@ -24,7 +24,7 @@ class TimeSortedRelation:
     __slots__ = (
         "__weakref__",
         "_whole",
-        "by_vertex",
+        "by_node",
         "float",
         "graph",
         "kind",
@@ -43,17 +43,17 @@ class TimeSortedRelation:
     def __init__(
         self,
         name: str,
-        by_vertex: bool,
+        by_node: bool,
         graph: Any,
         memory: Any,
         float_: bool,
         kind: Kind | None,
-        whole: Any = None,
+        relation: Any = None,
     ) -> None:
-        self.name, self.by_vertex, self.float, self.kind = name, by_vertex, float_, kind
+        self.name, self.by_node, self.float, self.kind = name, by_node, float_, kind
         self.graph, self.memory = graph, memory
         # What ``graph`` is made of; it keeps none, and a forked child makes it anew.
-        self._whole = whole
+        self._whole = relation
 
     def close(self) -> None:
         """Lets go of the arrays once the batches in flight are done."""
@@ -77,7 +77,7 @@ class TimeSortedBySource:
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(
+    def get_or_sort(
         self, values: Array, name: str, *by: str | None, make: Callable[[], TimeSortedRelation]
     ) -> TimeSortedRelation:
         """Returns the rows sorted by the times ``values``, of the edges that ``by`` leaves in.
@@ -112,15 +112,22 @@ class TimeSortedGraph:
 
     graph: Any
 
-    def __init__(self, name: str, graph: Any, parts: Sequence[TimeSortedRelation | None]) -> None:
-        kinds = {part.float for part in parts if part is not None}
+    def __init__(
+        self, name: str, graph: Any, relations: Sequence[TimeSortedRelation | None]
+    ) -> None:
+        kinds = {part.float for part in relations if part is not None}
         if len(kinds) > 1:
             raise ValueError(
                 f"time: expected arrays {name!r} that are all integers, or all floating-point, "
                 "got some of both"
             )
-        self.name, self.graph, self._parts, self.float = name, graph, tuple(parts), True in kinds
-        dated = {part.kind for part in parts if part is not None} - {None}
+        self.name, self.graph, self._parts, self.float = (
+            name,
+            graph,
+            tuple(relations),
+            True in kinds,
+        )
+        dated = {part.kind for part in relations if part is not None} - {None}
         if len(dated) > 1:
             raise ValueError(
                 f"time: expected arrays {name!r} that are all dates, or all numbers, got some of "
@@ -128,9 +135,9 @@ class TimeSortedGraph:
             )
         self.kind = next(iter(dated), None)
         self._about = array("q")
-        for part in parts:
+        for part in relations:
             self._about += array(
-                "q", [0, 0] if part is None else [part.memory.address, int(part.by_vertex)]
+                "q", [0, 0] if part is None else [part.memory.address, int(part.by_node)]
             )
 
     @property
@@ -140,7 +147,7 @@ class TimeSortedGraph:
 
 
 def sort_by_time(
-    graph: RelationState, name: str, values: Array, by_vertex: bool
+    graph: RelationState, name: str, values: Array, by_node: bool
 ) -> tuple[dict[str, Array], memories.Memory, bool]:
     """Returns the arrays of the rows in the order of time, the times, and if these are float64.
 
@@ -148,7 +155,7 @@ def sort_by_time(
     ``name``. A bar is shown where it takes long. TypeError for other dtypes than int32, int64,
     float32 and float64, ValueError for NaN.
     """
-    array_words = values._address, values._length, int(by_vertex)
+    array_words = values._address, values._length, int(by_node)
     memory = run_derivation(
         graph,
         len(graph._open().indices),

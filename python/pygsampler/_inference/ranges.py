@@ -202,7 +202,7 @@ class NodeRange:
 
     def block(self) -> Block:
         """Returns the range as a block."""
-        return Block._of(_RangeSource(self), 0, edge_type=self.csc.edge_type)
+        return Block._from_source(_RangeSource(self), 0, edge_type=self.csc.edge_type)
 
 
 def number_sources(ranges: Sequence[NodeRange], leading: tuple[int, int] | None) -> Tensor:

@@ -24,32 +24,32 @@ __all__ = [
 GRAPH_SHARE = 0.5
 
 
-def check_not_function(given: Any) -> None:
+def check_not_function(sampler: Any) -> None:
     """Raises TypeError for a program's function in the place of what it makes."""
-    if isinstance(given, ProgramFunction):
-        raise TypeError(f"sampler: expected a sampler, {given._remedy()}, got {given!r}")
+    if isinstance(sampler, ProgramFunction):
+        raise TypeError(f"sampler: expected a sampler, {sampler._remedy()}, got {sampler!r}")
 
 
-def resolve_sampler(given: Any, seed: int | None) -> Sampler[Any]:
+def resolve_sampler(sampler: Any, seed: int | None) -> Sampler[Any]:
     """Returns the sampler of a loader, from a sampler or from fanouts.
 
     TypeError for a sampler of torch's, which chooses seeds, with the arguments that do so here.
     """
-    if isinstance(given, Sampler):
-        return given
-    check_not_function(given)
-    if isinstance(given, torch.utils.data.Sampler):
+    if isinstance(sampler, Sampler):
+        return sampler
+    check_not_function(sampler)
+    if isinstance(sampler, torch.utils.data.Sampler):
         raise TypeError(
-            f"sampler: expected a pygsampler.Sampler or fanouts, got {describe(given)}"
+            f"sampler: expected a pygsampler.Sampler or fanouts, got {describe(sampler)}"
             f"{replacement('batch_sampler')}"
         )
-    if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
-        kind = type(given)
+    if isinstance(sampler, torch.Tensor) or type(sampler).__name__ == "PGSampler":
+        kind = type(sampler)
         raise TypeError(
             "sampler: expected a pygsampler.PGSampler or a list of int, got a "
             f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
         )
-    return PGSampler(given, seed=seed)
+    return PGSampler(sampler, seed=seed)
 
 
 def graph_on_device(graph: Any, device: Any) -> Any:

@@ -82,7 +82,7 @@ class CacheTuner:
         """Returns the tables, which are page-locked, with a cache, as many as are to have one."""
         self.is_done = True
         free, total = memory_of(device)
-        sizes = [(len(table), table._row()) for table in tables.values()]
+        sizes = [(len(table), table._row_bytes()) for table in tables.values()]
         room = free - int(RESERVE * total)
         fitting = dict(zip(tables, rows_within(sizes, room), strict=True))
         if self.rows is None:
@@ -131,7 +131,7 @@ def rows_within(sizes: Sequence[tuple[int, int]], room: int) -> list[int]:
     found = []
     for rows, row in sizes:
         mine = room * rows * row // whole if whole else 0
-        mine -= CacheTable.bytes_beside(rows)
+        mine -= CacheTable.index_bytes(rows)
         count = max(mine, 0) // CacheTable.bytes_of(row, False) if row else 0
         found.append(min(count, rows) if count * row >= LEAST else 0)
     return found

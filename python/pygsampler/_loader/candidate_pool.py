@@ -49,7 +49,7 @@ class CandidatePool:
         raw = self._on[-1].raw
         return raw is not None and raw.is_floating_point()
 
-    def on(self, index: int) -> _Tensors:
+    def tensors_on(self, index: int) -> _Tensors:
         """Its tensors on the CPU (-1) or a device."""
         if index not in self._on:
             device = torch.device("cuda", index)
@@ -60,7 +60,7 @@ class CandidatePool:
 
     def available(self, like: torch.Tensor, bound: torch.Tensor | None) -> torch.Tensor:
         """Returns the number of nodes up to each time, or of all nodes: shape [rows or 1, 1]."""
-        times = self.on(device_of(like)).times
+        times = self.tensors_on(device_of(like)).times
         if times is None:
             return torch.tensor([[self.count]], device=like.device)
         assert bound is not None
@@ -68,7 +68,7 @@ class CandidatePool:
 
     def named(self, place: torch.Tensor) -> torch.Tensor:
         """The nodes at places of the order."""
-        order = self.on(device_of(place)).order
+        order = self.tensors_on(device_of(place)).order
         return place if order is None else order[place]
 
     def draw(
@@ -76,19 +76,19 @@ class CandidatePool:
         like: torch.Tensor,
         number: BatchId,
         site: int,
-        rows: DrawShape,
+        shape: DrawShape,
         bound: torch.Tensor | None,
     ) -> torch.Tensor:
         """Nodes, as ``like`` has its dtype and device: shape [rows, each]."""
-        on = self.on(device_of(like))
+        on = self.tensors_on(device_of(like))
         there = self.available(like, bound)
         if on.reach is None:
             check_some(there, bound, "nodes that are there")
-            x = draw(like.long(), number, site, 1 << BITS, rows)
+            x = draw(like.long(), number, site, 1 << BITS, shape)
             return self.named(scaled(x, there)).to(like.dtype)
         total = torch.where(there > 0, on.reach[(there - 1).clamp(min=0)], 0.0)
         check_some(total, bound, "nodes of positive weight that are there")
-        x = draw(like.long(), number, site, 1 << _FRACTION, rows)
+        x = draw(like.long(), number, site, 1 << _FRACTION, shape)
         # The first factor is below 1, so the product is below the total in float64 too.
         at = x.double() * 0.5**_FRACTION * total
         return self.named(torch.searchsorted(on.reach, at, right=True)).to(like.dtype)
@@ -111,10 +111,10 @@ def scaled(x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     return (x >> _HALF) * count + low >> _HALF
 
 
-def check_some(found: torch.Tensor, bound: torch.Tensor | None, what: str) -> None:
+def check_some(amounts: torch.Tensor, bound: torch.Tensor | None, what: str) -> None:
     """Raises ValueError where nothing can be drawn at some row, naming its time."""
-    empty = found <= 0
-    if not len(found) or not bool(empty.any()):
+    empty = amounts <= 0
+    if not len(amounts) or not bool(empty.any()):
         return
     row = int(empty.flatten().nonzero()[0])
     when = "" if bound is None else f" at time {bound[row].item()}"
@@ -122,15 +122,17 @@ def check_some(found: torch.Tensor, bound: torch.Tensor | None, what: str) -> No
 
 
 def check_bound(
-    bound: torch.Tensor | None, name: str | None, rows: int, float_: bool
+    bound: torch.Tensor | None, name: str | None, num_edges: int, float_: bool
 ) -> torch.Tensor | None:
     """Times of edges, as the times of nodes called ``name`` are: int64 or float64."""
     if name is None:
         return None
     if bound is None:
         raise ValueError(f"seed_time: expected a time for each edge with time={name!r}, got None")
-    if not isinstance(bound, torch.Tensor) or tuple(bound.shape) != (rows,):
-        raise ValueError(f"seed_time: expected a tensor of shape [{rows}], got {describe(bound)}")
+    if not isinstance(bound, torch.Tensor) or tuple(bound.shape) != (num_edges,):
+        raise ValueError(
+            f"seed_time: expected a tensor of shape [{num_edges}], got {describe(bound)}"
+        )
     if bound.dtype == torch.bool or bound.is_complex():
         raise TypeError(f"seed_time: expected numbers, got {bound.dtype}")
     if not bound.is_floating_point():

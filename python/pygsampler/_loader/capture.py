@@ -94,7 +94,7 @@ class CapturedLoop:
                 yield out
                 shown.update()
 
-    def _pass(self, passes: StaticEpochs, begun: int, meter: EpochStats) -> Iterator[Any]:
+    def _pass(self, passes: StaticEpochs, epoch_number: int, meter: EpochStats) -> Iterator[Any]:
         if self._graph is None:
             # Rows may have come into a cache as the epoch began: the stream of the calls is ordered
             # with that by a call, and could not be while it is captured.
@@ -102,17 +102,17 @@ class CapturedLoop:
         with meter:
             meter.ask()
             for step in range(len(self)):
-                passes.ready(begun, step)
+                passes.ready(epoch_number, step)
                 meter.had()
                 meter.edges += passes.num_edges
                 meter.batches += 1
                 meter.have_rows()
                 meter.hand()
-                out = self._trained(passes, begun, step)
+                out = self._trained(passes, epoch_number, step)
                 meter.ask()
                 yield out
 
-    def _trained(self, passes: StaticEpochs, begun: int, step: int) -> Any:
+    def _trained(self, passes: StaticEpochs, epoch_number: int, step: int) -> Any:
         """Returns what the step returns for a batch that is ready."""
         if passes.remade != self._remade:
             # The graph writes to memory that is no more. Of a step that was warmed up before, one
@@ -122,7 +122,7 @@ class CapturedLoop:
             self._graph = self._out = None
             self._remade = passes.remade
         if self._graph is None and self._left == 0:
-            self._capture(passes, begun, step)
+            self._capture(passes, epoch_number, step)
         if self._graph is not None:
             passes.note(step)
             self._graph.replay()
@@ -135,19 +135,19 @@ class CapturedLoop:
         self._stream.wait_stream(current)
         try:
             with torch.cuda.stream(self._stream):
-                out = self._run(passes, begun, step)
+                out = self._run(passes, epoch_number, step)
         finally:
             current.wait_stream(self._stream)
         return out
 
-    def _run(self, passes: StaticEpochs, begun: int, step: int) -> Any:
+    def _run(self, passes: StaticEpochs, epoch_number: int, step: int) -> Any:
         # Detached: who kept it would keep what belongs to the stream of this batch, which makes a
         # later capture fail.
-        out = tree_map(_detached, self._step(passes.advance(begun, step)))
+        out = tree_map(_detached, self._step(passes.advance(epoch_number, step)))
         passes.join()
         return out
 
-    def _capture(self, passes: StaticEpochs, begun: int, step: int) -> None:
+    def _capture(self, passes: StaticEpochs, epoch_number: int, step: int) -> None:
         graph = torch.cuda.CUDAGraph()
         collected = gc.isenabled()
         # What the collector frees might wait for the device, which ends a capture.
@@ -156,7 +156,7 @@ class CapturedLoop:
             # In the stream of the calls before, which caches of features have been ordered with.
             # Other threads may use the device meanwhile.
             with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
-                self._out = self._run(passes, begun, step)
+                self._out = self._run(passes, epoch_number, step)
         except RuntimeError as error:
             raise Error(
                 "capture: expected a step that only launches work on the GPU: no .item(), .cpu() "

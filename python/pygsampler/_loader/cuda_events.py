@@ -114,7 +114,7 @@ class CudaEvents:
         base.synchronize()
         self._base = base, perf_counter()
 
-    def timed(self) -> Iterator[tuple[int, float, float, float, float]]:
+    def spans_in_seconds(self) -> Iterator[tuple[int, float, float, float, float]]:
         """Yields ``spans`` in seconds of ``perf_counter``, once the device has finished all."""
         assert self._base is not None
         base, at = self._base

@@ -63,7 +63,7 @@ class EdgeExclusion:
             _unused(reverse_etypes, "reverse_etypes", self.kind)
             self._reverses = {None: _by_id(graph, None, None, reverse_eids, "reverse_eids")}
 
-    def of(self, places: list[torch.Tensor]) -> Any:
+    def excluded_ids(self, places: list[torch.Tensor]) -> Any:
         """The ids of what links at these places of each relation leave out; by type with types."""
         if self.kind is None:
             return None
@@ -102,7 +102,7 @@ class EdgeExclusion:
         kinds = list(graph.edge_types) if self._typed else [None]
         ids, starts, at = [torch.empty(0, dtype=torch.int64)], array("q", [0]), 0
         for places in batches:
-            found = self.of(places)
+            found = self.excluded_ids(places)
             if found is None:
                 found = {}
             elif not self._typed:
@@ -178,17 +178,17 @@ def _by_id(graph: Any, kind: Any, turned: Any, ids: Any, where: str) -> _Reverse
     return _Reverses(turned, back, bool((back < 0).any()))
 
 
-def _unused(given: Any, name: str, kind: str | None) -> None:
-    if given is not None:
+def _unused(value: Any, name: str, kind: str | None) -> None:
+    if value is not None:
         raise ValueError(f"{name}: expected None with exclude={kind!r}, got one")
 
 
-def _checked(exclude: Any, links: Mapping[Any, SeedEdges], typed: bool) -> Any:
+def _checked(exclude: Any, links: Mapping[Any, SeedEdges], heterogeneous: bool) -> Any:
     if exclude is None:
         return None
     if not isinstance(exclude, str) and not callable(exclude):
         raise TypeError(f"exclude: expected a string, a callable or None, got {describe(exclude)}")
-    kinds = _KINDS if typed else _KINDS[:2]
+    kinds = _KINDS if heterogeneous else _KINDS[:2]
     if not callable(exclude) and exclude not in kinds:
         raise ValueError(
             f"exclude: expected {', '.join(map(repr, kinds))}, a callable or None, got {exclude!r}"

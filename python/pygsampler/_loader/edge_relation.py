@@ -32,7 +32,7 @@ class EdgeRelation(NamedTuple):
     src_data: Mapping[str, Array]
     dst_data: Mapping[str, Array]
 
-    def known(self, what: str) -> Graph:
+    def require_graph(self, what: str) -> Graph:
         """The edges, which ``what`` needs."""
         if self.graph is None:
             raise ValueError(
@@ -43,7 +43,7 @@ class EdgeRelation(NamedTuple):
 
     def table(self, power: float) -> Table:
         """Returns the table for draws by in-degree to a power; it is cached in the graph."""
-        relation: Any = self.known("'degree'")._relation
+        relation: Any = self.require_graph("'degree'")._relation
         if relation.num_nodes == self.num_dst:
             table: Table = relation._negatives(power)
             return table
@@ -55,7 +55,7 @@ class EdgeRelation(NamedTuple):
             with Graph.from_csc(rows, ids, num_nodes=n) as narrow:
                 return Table(degree_alias_table(narrow._source, power))
 
-        kept: Table = host._kept(("negatives", power, n), make)
+        kept: Table = host._cached(("negatives", power, n), make)
         return kept
 
 

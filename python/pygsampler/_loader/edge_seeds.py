@@ -92,7 +92,7 @@ class EdgeSeeds:
         def draw(step: int) -> tuple[Any, dict[str, Any]]:
             edges, seeds = self._draw(order, run, step) if order is not None else run.draws[step]
             waiting.append((edges, seeds.where))
-            more = {"exclude": self.exclusion.of([each.places for each in edges])}
+            more = {"exclude": self.exclusion.excluded_ids([each.places for each in edges])}
             if self._is_temporal:
                 more["seed_time"] = self._as_graph(seeds.times)
             return self._as_graph(seeds.seeds), more
@@ -141,7 +141,7 @@ class EdgeSeeds:
         edges, first = [], 0
         for i, links in enumerate(self._links.values()):
             mine = places if len(self._links) == 1 else places[relations == i] - first
-            edges.append(links.drawn(mine, run.seed, run.epoch, batch))
+            edges.append(links.sample(mine, run.seed, run.epoch, batch))
             first += len(links)
         return edges, collect_seeds(edges, self._is_disjoint)
 
@@ -162,7 +162,7 @@ class EdgeSeeds:
 
     def _check_times(self, times: Any) -> None:
         """Raises ValueError where times are missing, or nobody needs them."""
-        by_negatives = any(links.drawn_by_time for links in self._links.values())
+        by_negatives = any(links.has_negative_times for links in self._links.values())
         if self._is_temporal and times is None and self._links:
             raise ValueError(
                 "seed_time: expected a time for each edge with a sampler that has time, got None"

@@ -59,11 +59,15 @@ class FeatureFetcher:
 
     def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
         self._device, self._frames = graph._device, {}
-        edges, nodes = graph._source._rows()
+        edges, nodes = graph._source._row_counts()
         taken = {} if labels is None else {LABELS: labels}
-        self._nodes = self._taken(features, "features", nodes.number, "vertices", MiniBatch)
-        self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", Block)
-        self._labels = self._taken(taken, "labels", nodes.number, "vertices", MiniBatch)
+        self._nodes = self._checked_features(
+            features, "features", nodes.number, "vertices", MiniBatch
+        )
+        self._edges = self._checked_features(
+            edge_features, "edge_features", edges.number, "edges", Block
+        )
+        self._labels = self._checked_features(taken, "labels", nodes.number, "vertices", MiniBatch)
         check_names(features, labels)
         if edges.more and self._edges:
             self._check_edge_ids(graph)
@@ -183,7 +187,7 @@ class FeatureFetcher:
         """
         rooms: list[tuple[Features, torch.Tensor, GatherPart]] = []
         for attach, name, features, ids in self._wanted(batch):
-            rows, part = features._room_there(ids, self._device)
+            rows, part = features._device_room(ids, self._device)
             rooms.append((features, rows, part))
             attach(name, rows)
         return rooms
@@ -197,7 +201,7 @@ class FeatureFetcher:
         found: list[StaticRows] = []
         both = zip(self._wanted(batch), self._wanted(staged or batch), strict=True)
         for (attach, name, features, now), (_, _, _, ids) in both:
-            rows, part = features._room_there(now, self._device)
+            rows, part = features._device_room(now, self._device)
             if part.cache is not None and part.cache.uses:
                 raise ValueError(
                     f"features[{name!r}]: expected a cache that does not change while it is read "
@@ -207,7 +211,7 @@ class FeatureFetcher:
             ahead = None
             if staged is not None and features._is_external:
                 wanted = ids.clone()
-                early, part = features._room_there(wanted, self._device)
+                early, part = features._device_room(wanted, self._device)
                 ahead = RowsAhead(ids, wanted, early)
             found.append(StaticRows(features, part, rows, ahead))
         return found
@@ -228,28 +232,30 @@ class FeatureFetcher:
             for block in batch.blocks:
                 yield block._attach, name, features, block.edge_ids
 
-    def _taken(self, given: Any, where: str, rows: int, things: str, kind: type) -> dict[str, Any]:
-        if given is None:
+    def _checked_features(
+        self, value_by_name: Any, where: str, num_rows: int, row_noun: str, kind: type
+    ) -> dict[str, Any]:
+        if value_by_name is None:
             return {}
-        if not isinstance(given, Mapping):
+        if not isinstance(value_by_name, Mapping):
             raise TypeError(
                 f"{where}: expected a mapping of names to arrays, as {{'x': x}}, "
-                f"got {describe(given)}"
+                f"got {describe(value_by_name)}"
             )
         found: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in value_by_name.items():
             check_name(name, where, kind)
             called = _called(where, name)
             if isinstance(value, RemoteFeatures):
-                found[name] = self._elsewhere(value, called, rows, things)
+                found[name] = self._checked_remote(value, called, num_rows, row_noun)
                 continue
             if is_tensor_frame(value) and where == "features":
                 for part, values in self._tables(name, value, called).items():
                     here = _called(where, part)
-                    features = checked(values, here, rows, things)
+                    features = checked(values, here, num_rows, row_noun)
                     found[part] = place_features(features, here, self._device, False)
                 continue
-            features = checked(value, called, rows, things)
+            features = checked(value, called, num_rows, row_noun)
             found[name] = place_features(features, called, self._device, where == "labels")
         return found
 
@@ -263,14 +269,16 @@ class FeatureFetcher:
         prefix = name if isinstance(name, str) else name[0]
         return {f"{prefix}.{part}": values for part, values in tensors.items()}
 
-    def _elsewhere(
-        self, value: RemoteFeatures, called: str, rows: int, things: str
+    def _checked_remote(
+        self, value: RemoteFeatures, called: str, num_rows: int, row_noun: str
     ) -> RemoteFeatures:
         if self._device >= 0:
             here = devices.name(self._device)
             raise ValueError(f"{called}: expected features on {here} or the CPU, got {value!r}")
-        if len(value) < rows:
-            raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {value!r}")
+        if len(value) < num_rows:
+            raise ValueError(
+                f"{called}: expected a row for each of {num_rows} {row_noun}, got {value!r}"
+            )
         return value
 
     def _check_edge_ids(self, graph: Graph) -> None:
@@ -316,12 +324,12 @@ class PendingFetch:
         batch: MiniBatch,
         wanted: list[Any],
         job: GatherJob,
-        coming: list[tuple[Any, str, PendingRows]],
+        pending: list[tuple[Any, str, PendingRows]],
     ) -> None:
         self._batch = batch
         self._wanted = wanted
         self._job = job
-        self._coming = coming
+        self._coming = pending
 
     def result(self) -> MiniBatch:
         """The batch with its rows, waiting until they are there."""
@@ -393,7 +401,7 @@ def check_name(name: Any, where: str, kind: type) -> None:
         raise ValueError(f"{where}: expected names that batches do not have, got {name!r}")
 
 
-def checked(value: Any, called: str, rows: int, things: str) -> Features:
+def checked(value: Any, called: str, num_rows: int, row_noun: str) -> Features:
     """Features of an array with at least so many rows."""
     try:
         features = Features.from_tensor(value)
@@ -401,13 +409,13 @@ def checked(value: Any, called: str, rows: int, things: str) -> Features:
     except (TypeError, ValueError) as error:
         text = str(error).removeprefix("features: ")
         raise type(error)(f"{called}: {text}") from None
-    if count < rows:
-        raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {count}")
-    if count > rows and "vertices" in things:
+    if count < num_rows:
+        raise ValueError(f"{called}: expected a row for each of {num_rows} {row_noun}, got {count}")
+    if count > num_rows and "vertices" in row_noun:
         # Ids of edges may lie above their number, and those of nodes may not.
         raise ValueError(
-            f"{called}: expected a row for each of {rows} {things}, got {count}; "
-            f"num_nodes={count} makes a graph of as many, [:{rows}] takes the first"
+            f"{called}: expected a row for each of {num_rows} {row_noun}, got {count}; "
+            f"num_nodes={count} makes a graph of as many, [:{num_rows}] takes the first"
         )
     return features
 

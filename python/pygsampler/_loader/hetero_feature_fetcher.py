@@ -44,13 +44,17 @@ class HeteroFeatureFetcher(FeatureFetcher):
         self._caches = []
         self.step_times = None
         nodes = graph.num_nodes
-        edges = {kind: of._rows()[0].number for kind, of in graph._relations().items()}
+        edges = {kind: of._row_counts()[0].number for kind, of in graph._relations().items()}
         check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
         taken = None if labels is None else {LABELS: labels}
         batch, block = MiniBatch, Block
-        self._of_nodes = list(self._by_type(features, "features", nodes, "vertices", batch))
-        self._of_labels = list(self._by_type(taken, "labels", nodes, "vertices", batch))
-        self._of_edges = list(self._by_type(edge_features, "edge_features", edges, "edges", block))
+        self._of_nodes = list(
+            self._features_by_type(features, "features", nodes, "vertices", batch)
+        )
+        self._of_labels = list(self._features_by_type(taken, "labels", nodes, "vertices", batch))
+        self._of_edges = list(
+            self._features_by_type(edge_features, "edge_features", edges, "edges", block)
+        )
 
     def __bool__(self) -> bool:
         return bool(self._of_nodes or self._of_labels or self._of_edges)
@@ -93,14 +97,18 @@ class HeteroFeatureFetcher(FeatureFetcher):
             for hop in batch.blocks:
                 yield hop[kind]._attach, name, features, hop[kind].edge_ids
 
-    def _by_type(
-        self, given: Any, where: str, counts: Mapping[Any, int], things: str, owner: type
+    def _features_by_type(
+        self, value_by_name: Any, where: str, counts: Mapping[Any, int], row_noun: str, owner: type
     ) -> Iterator[tuple[str, Any, Any]]:
-        if given is None:
+        if value_by_name is None:
             return
-        _mapping(given, where, "names to mappings of types to arrays, as {'x': {'paper': x}}")
+        _mapping(
+            value_by_name, where, "names to mappings of types to arrays, as {'x': {'paper': x}}"
+        )
         labels = where == "labels"
-        for name, of_types in given.items() if labels else by_name(given, counts).items():
+        for name, of_types in (
+            value_by_name.items() if labels else by_name(value_by_name, counts).items()
+        ):
             if not labels:
                 check_name(name, where, owner)
             called = where if labels else f"{where}[{name!r}]"
@@ -108,16 +116,16 @@ class HeteroFeatureFetcher(FeatureFetcher):
             for kind, value in check_by_type(of_types, called, counts).items():
                 here = f"{called}[{kind!r}]"
                 if isinstance(value, RemoteFeatures):
-                    about = here, counts[kind], f"{things} of that type"
-                    yield name, kind, self._elsewhere(value, *about)
+                    about = here, counts[kind], f"{row_noun} of that type"
+                    yield name, kind, self._checked_remote(value, *about)
                     continue
                 if is_tensor_frame(value) and where == "features":
                     for part, values in self._tables((name, kind), value, here).items():
                         inside = f"{where}[{part!r}][{kind!r}]"
-                        features = checked(values, inside, counts[kind], f"{things} of that type")
+                        features = checked(values, inside, counts[kind], f"{row_noun} of that type")
                         yield part, kind, place_features(features, inside, self._device, False)
                     continue
-                features = checked(value, here, counts[kind], f"{things} of that type")
+                features = checked(value, here, counts[kind], f"{row_noun} of that type")
                 if features._cache is not None:
                     raise ValueError(
                         f"{here}: expected features without a cache for a heterogeneous graph, got "
@@ -126,6 +134,6 @@ class HeteroFeatureFetcher(FeatureFetcher):
                 yield name, kind, place_features(features, here, self._device, labels)
 
 
-def _mapping(given: Any, where: str, expected: str) -> None:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where}: expected a mapping of {expected}, got {describe(given)}")
+def _mapping(value: Any, where: str, expected: str) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{where}: expected a mapping of {expected}, got {describe(value)}")

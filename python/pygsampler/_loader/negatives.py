@@ -191,7 +191,7 @@ class NegativeSampling:
             For tensors of other shapes and numbers out of range.
         """
         number = seed, epoch, batch
-        return self._drawn(edge_relation(graph, edge_type), src, dst, number, seed_time)[1]
+        return self._draw(edge_relation(graph, edge_type), src, dst, number, seed_time)[1]
 
     def draw_pairs(
         self,
@@ -216,7 +216,7 @@ class NegativeSampling:
             As for ``draw``, which says what is raised, too.
         """
         number = seed, epoch, batch
-        found, made = self._drawn(edge_relation(graph, edge_type), src, dst, number, seed_time)
+        found, made = self._draw(edge_relation(graph, edge_type), src, dst, number, seed_time)
         return src.unsqueeze(1).expand_as(made) if found is None else found, made
 
     def _check(self, relation: EdgeRelation) -> None:
@@ -230,11 +230,11 @@ class NegativeSampling:
                     f"{name}: expected a weight for each of {count} nodes, got {len(weight)}"
                 )
         if self.kind in ("degree", "structural"):
-            relation.known(repr(self.kind))
+            relation.require_graph(repr(self.kind))
         if self.time_attr is not None:
-            self._pool(relation, "dst")
+            self._candidate_pool(relation, "dst")
 
-    def _drawn(
+    def _draw(
         self,
         relation: EdgeRelation,
         src: torch.Tensor,
@@ -246,13 +246,13 @@ class NegativeSampling:
         _check_links(src, dst)
         self._check(relation)
         number = BatchId(resolve_seed(batch[0]) ^ relation.salt, *batch[1:])
-        pool = None if self.time_attr is None else self._pool(relation, "dst")
+        pool = None if self.time_attr is None else self._candidate_pool(relation, "dst")
         float_ = pool is not None and pool.float
         bound = check_bound(seed_time, self.time_attr, len(src), float_)
         rows = DrawShape(len(src), 1, self.amount)
         sources = None
         if self.src_weight is not None:
-            sources = self._pool(relation, "src").draw(dst, number, _SOURCES, rows, bound)
+            sources = self._candidate_pool(relation, "src").draw(dst, number, _SOURCES, rows, bound)
         if self.kind == "structural":
             among = non_edges(relation, pool)
             of = src.unsqueeze(1) if sources is None else sources
@@ -266,14 +266,14 @@ class NegativeSampling:
             own = torch.arange(len(dst), device=dst.device).unsqueeze(1)
             return sources, dst[(own + ahead) % len(dst)]
         if pool is None and self.dst_weight is not None:
-            pool = self._pool(relation, "dst")
+            pool = self._candidate_pool(relation, "dst")
         if pool is not None:
             return sources, pool.draw(dst, number, _SITE, rows, bound)
         by_degree = self.kind == "degree" and self.power > 0
         table = relation.table(self.power) if by_degree else None
         return sources, draw(dst, number, _SITE, relation.num_dst, rows, table)
 
-    def _pool(self, relation: EdgeRelation, end: str) -> CandidatePool:
+    def _candidate_pool(self, relation: EdgeRelation, end: str) -> CandidatePool:
         """Returns the nodes at one end, built once."""
         src = end == "src"
         data = relation.src_data if src else relation.dst_data
@@ -298,13 +298,17 @@ class NegativeSampling:
 
 
 def _earlier(
-    pool: CandidatePool, dst: torch.Tensor, number: BatchId, rows: DrawShape, bound: torch.Tensor
+    candidates: CandidatePool,
+    dst: torch.Tensor,
+    number: BatchId,
+    shape: DrawShape,
+    bound: torch.Tensor,
 ) -> torch.Tensor:
     """Draws among destinations of other edges of the batch that exist at an edge's time.
 
     For an edge without any it draws among all nodes that exist then.
     """
-    raw = pool.on(device_of(dst)).raw
+    raw = candidates.tensors_on(device_of(dst)).raw
     assert raw is not None
     times, order = torch.sort(raw[dst.long()], stable=True)
     rank = torch.empty_like(order)
@@ -312,16 +316,16 @@ def _earlier(
     there = torch.searchsorted(times, bound, right=True)
     own = rank < there
     others = (there - own.long()).unsqueeze(1)
-    x = draw(dst.long(), number, _SITE, 1 << BITS, rows)
+    x = draw(dst.long(), number, _SITE, 1 << BITS, shape)
     at = scaled(x, others)
     at += own.unsqueeze(1) & (at >= rank.unsqueeze(1))
     found = dst[order[at.clamp(max=len(dst) - 1)]]
     alone = (others == 0).flatten()
     if not bool(alone.any()):
         return found
-    among = pool.available(dst, bound)
+    among = candidates.available(dst, bound)
     check_some(among[alone], bound[alone], "nodes that are there")
-    any_of = pool.named(scaled(x, among).clamp(max=pool.count - 1)).to(dst.dtype)
+    any_of = candidates.named(scaled(x, among).clamp(max=candidates.count - 1)).to(dst.dtype)
     return torch.where(alone.unsqueeze(1), any_of, found)
 
 
@@ -347,19 +351,19 @@ def _check_links(src: Any, dst: Any) -> None:
         raise ValueError(f"dst: expected {len(src)} nodes as src, got {len(dst)}")
 
 
-def checked_weights(given: Any, name: str, thing: str) -> torch.Tensor | None:
+def checked_weights(value: Any, name: str, weighted_noun: str) -> torch.Tensor | None:
     """Returns a copy of the weights of things on the CPU, float64, of finite sum above 0."""
-    if given is None:
+    if value is None:
         return None
     try:
-        made = as_tensor(given).detach().to("cpu", torch.float64, copy=True)
+        made = as_tensor(value).detach().to("cpu", torch.float64, copy=True)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"{name}: expected an array of numbers, got {describe(given)}: {error}"
+            f"{name}: expected an array of numbers, got {describe(value)}: {error}"
         ) from None
     if made.dim() != 1:
         raise ValueError(
-            f"{name}: expected a weight for each {thing}, got shape {tuple(made.shape)}"
+            f"{name}: expected a weight for each {weighted_noun}, got shape {tuple(made.shape)}"
         )
     wrong = ~(made.isfinite() & (made >= 0))
     if bool(wrong.any()):

@@ -39,7 +39,7 @@ class NonEdges:
     With times they are numbered in the order of time.
     """
 
-    def __init__(self, relation: EdgeRelation, pool: CandidatePool | None) -> None:
+    def __init__(self, relation: EdgeRelation, candidates: CandidatePool | None) -> None:
         self.count = n = relation.num_dst
         sources = relation.num_src
         if max(n, sources) >= _MOST:
@@ -47,10 +47,10 @@ class NonEdges:
                 "negative_sampling: expected fewer than 2^31 nodes to draw from, got "
                 f"{max(n, sources)}"
             )
-        graph = relation.known("'structural'")._source._on_cpu()
+        graph = relation.require_graph("'structural'")._source._on_cpu()
         place = torch.arange(n)
-        if pool is not None:
-            order = pool.on(-1).order
+        if candidates is not None:
+            order = candidates.tensors_on(-1).order
             assert order is not None
             place = torch.empty_like(order)
             place[order] = torch.arange(n)
@@ -62,12 +62,12 @@ class NonEdges:
         own = torch.arange(n) * n + place
         keys = torch.unique(torch.cat([edges, own]) if same else edges)
         start = torch.searchsorted(keys, torch.arange(sources + 1) * n)
-        raw = keys if pool is None else keys.clone()
+        raw = keys if candidates is None else keys.clone()
         src = torch.div(keys, n, rounding_mode="floor") if n else keys
         keys -= torch.arange(len(keys)) - start[src]
         # Its address is how it is known: it stays as long as this.
-        self.array = None if pool is None else pool.array
-        self._on = {-1: _Search(keys, start, None if pool is None else raw)}
+        self.array = None if candidates is None else candidates.array
+        self._on = {-1: _Search(keys, start, None if candidates is None else raw)}
 
     def close(self) -> None:
         """Lets go of the tensors."""
@@ -78,8 +78,8 @@ class NonEdges:
         src: torch.Tensor,
         number: BatchId,
         site: int,
-        rows: DrawShape,
-        pool: CandidatePool | None = None,
+        shape: DrawShape,
+        candidates: CandidatePool | None = None,
         bound: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Nodes for each of ``src``, [rows, 1 or each], all that are allowed equally likely."""
@@ -91,11 +91,11 @@ class NonEdges:
         keys, start, raw = self._on[index]
         at = src.long()
         first = start[at]
-        if pool is None:
+        if candidates is None:
             allowed = n - (start[at + 1] - first)
         else:
             assert raw is not None
-            there = pool.available(src, bound)
+            there = candidates.available(src, bound)
             allowed = there - (torch.searchsorted(raw, at * n + there) - first)
         if bool((allowed <= 0).any()):
             vertex = int(at.expand_as(allowed)[allowed <= 0][0])
@@ -106,19 +106,19 @@ class NonEdges:
                 f"negative_sampling: expected nodes without an edge to some node, got {vertex}, "
                 f"from which edges lead to {those}"
             )
-        x = draw(at, number, site, 1 << BITS, rows)
+        x = draw(at, number, site, 1 << BITS, shape)
         rank = scaled(x, allowed)
         found = rank + torch.searchsorted(keys, at * n + rank, right=True) - first
-        return (found if pool is None else pool.named(found)).to(src.dtype)
+        return (found if candidates is None else candidates.named(found)).to(src.dtype)
 
 
-def non_edges(relation: EdgeRelation, pool: CandidatePool | None) -> NonEdges:
+def non_edges(relation: EdgeRelation, candidates: CandidatePool | None) -> NonEdges:
     """Returns the ``NonEdges`` of a relation, which the graph keeps, on the CPU for a GPU too.
 
-    ``pool`` has the times of its destinations.
+    ``candidates`` has the times of its destinations.
     """
-    host = relation.known("'structural'")._source._on_cpu()
+    host = relation.require_graph("'structural'")._source._on_cpu()
     # A graph may be the rows of several relations.
-    key = (_KEY, *relation[1:4], None if pool is None else id(pool.array))
-    kept: NonEdges = host._kept(key, lambda: NonEdges(relation, pool))
+    key = (_KEY, *relation[1:4], None if candidates is None else id(candidates.array))
+    kept: NonEdges = host._cached(key, lambda: NonEdges(relation, candidates))
     return kept

@@ -80,11 +80,11 @@ def checked_keywords(init: F) -> F:
     known = frozenset(names)
 
     @functools.wraps(init)
-    def checked(self: Any, *given: Any, **options: Any) -> None:
+    def checked(self: Any, *positional: Any, **options: Any) -> None:
         if not known.issuperset(options):
             name = next(each for each in options if each not in known)
             raise TypeError(f"{init.__qualname__.partition('.')[0]}: {_answer(name, names)}")
-        init(self, *given, **options)
+        init(self, *positional, **options)
 
     return checked  # type: ignore[return-value]
 

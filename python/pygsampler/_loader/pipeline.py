@@ -17,7 +17,7 @@ from pygsampler._loader.cuda_events import CudaEvents
 from pygsampler._loader.prefetch import prefetch_groups, prefetch_in_order
 from pygsampler._loader.prefetch_tuner import WORKING_BYTES, BudgetTuner
 from pygsampler._loader.read_ahead import ReadAhead
-from pygsampler._loader.static_layouts import timed_of
+from pygsampler._loader.static_layouts import time_sorted_edges
 from pygsampler._loader.stream import MOST_ON_GPU
 from pygsampler._loader.trace import MOST as MOST_TRACED
 from pygsampler._sampling.pending import PendingBatch, PendingGroup
@@ -64,7 +64,7 @@ def begin_static(
     assert run.stats is not None
     _record_events(run.stats, index)
     _fill_caches(run, source, sampler, graph, fetcher, index)
-    seeds = source.static_seeds(run, graph, timed_of(graph, sampler), index)
+    seeds = source.static_seeds(run, graph, time_sorted_edges(graph, sampler), index)
 
     def again(step: int, number: int) -> Any:
         ids, more = source.begin(run, index).draw(step)

@@ -46,12 +46,12 @@ def draw(
     number: BatchId,
     site: int,
     below: int,
-    of: DrawShape,
+    shape: DrawShape,
     by: Table | None = None,
 ) -> torch.Tensor:
     """Numbers in [0, below), as ``like`` has its dtype and device: shape [rows, each]."""
     index = device_of(like)
-    out = like.new_empty((of.rows, of.each))
+    out = like.new_empty((shape.rows, shape.each))
     about = array(
         "q",
         [
@@ -60,11 +60,11 @@ def draw(
             number.batch,
             site,
             below,
-            of.rows,
-            of.slots,
-            of.each,
+            shape.rows,
+            shape.slots,
+            shape.each,
             0 if by is None else _address(by, index),
-            0 if of.places is None else of.places.data_ptr(),
+            0 if shape.places is None else shape.places.data_ptr(),
             out.data_ptr(),
             8 * out.element_size(),
         ],

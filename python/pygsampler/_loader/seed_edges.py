@@ -76,12 +76,12 @@ class SeedEdges:
         return self._ends.shape[1]
 
     @property
-    def drawn_by_time(self) -> bool:
+    def has_negative_times(self) -> bool:
         """True if negatives are drawn among nodes that exist at the time of their edge."""
         return self._negatives is not None and self._negatives.time_attr is not None
 
     def sizes(self, edges: int) -> list[tuple[str, int]]:
-        """Returns node type and length of each list that ``drawn`` returns for ``edges`` edges."""
+        """Returns node type and length of each list that ``sample`` returns for ``edges`` edges."""
         of_src, of_dst = self._relation.ends
         made = [(of_src, edges), (of_dst, edges)]
         negatives = self._negatives
@@ -91,7 +91,7 @@ class SeedEdges:
                 made.append((of_src, edges * negatives.amount))
         return made
 
-    def drawn(self, places: torch.Tensor, seed: int, epoch: int, batch: int) -> SampledEdges:
+    def sample(self, places: torch.Tensor, seed: int, epoch: int, batch: int) -> SampledEdges:
         """The nodes of the edges at these places, and of their negatives."""
         src, dst = self._ends[:, places]
         of_src, of_dst = self._relation.ends
@@ -101,7 +101,7 @@ class SeedEdges:
             times = [bound, bound]
         if self._negatives is not None:
             number = seed, epoch, batch
-            sources, made = self._negatives._drawn(self._relation, src, dst, number, bound)
+            sources, made = self._negatives._draw(self._relation, src, dst, number, bound)
             lists.append((of_dst, made.flatten()))
             if sources is not None:
                 lists.append((of_src, sources.flatten()))
@@ -224,15 +224,15 @@ def ids_below(ids: Any, name: str, below: int) -> torch.Tensor:
     return given[given >= 0]
 
 
-def _negatives(given: Any, where: str) -> NegativeSampling | None:
-    if given is not None and not isinstance(given, NegativeSampling):
-        amount = given if isinstance(given, int) and not isinstance(given, bool) else 1
-        kind = f"{given!r}, " if isinstance(given, str) else ""
+def _negatives(value: Any, where: str) -> NegativeSampling | None:
+    if value is not None and not isinstance(value, NegativeSampling):
+        amount = value if isinstance(value, int) and not isinstance(value, bool) else 1
+        kind = f"{value!r}, " if isinstance(value, str) else ""
         raise TypeError(
-            f"negative_sampling{where}: expected NegativeSampling or None, got {describe(given)}; "
+            f"negative_sampling{where}: expected NegativeSampling or None, got {describe(value)}; "
             f"NegativeSampling({kind}amount={amount}) draws {amount} for each edge"
         )
-    return given
+    return value
 
 
 def _links(
@@ -248,7 +248,7 @@ def _links(
                 f"edges of, got shape {tuple(given.shape)}"
             )
         _check_range(given, name, relation.graph.num_edges, "an edge id")
-        return given, _ends(relation.graph._on_cpu(), given)
+        return given, _endpoints(relation.graph._on_cpu(), given)
     if given.dim() != 2 or given.shape[0] != 2:
         raise ValueError(f"{name}: expected shape [E] or [2, E], got {tuple(given.shape)}")
     for row, count in enumerate((relation.num_src, relation.num_dst)):
@@ -256,7 +256,7 @@ def _links(
     return None, given
 
 
-def _ends(graph: Graph, ids: torch.Tensor) -> torch.Tensor:
+def _endpoints(graph: Graph, ids: torch.Tensor) -> torch.Tensor:
     """Sources and destinations of edges of a graph on the CPU: shape [2, E]."""
     place = ids
     if graph.edge_ids is not None:

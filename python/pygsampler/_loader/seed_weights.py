@@ -41,17 +41,17 @@ class SeedWeights:
 
 
 def seed_weights(
-    given: Any, num_samples: Any, types: HeteroSeeds | None, seeds: int
+    value: Any, num_samples: Any, types: HeteroSeeds | None, seeds: int
 ) -> SeedWeights | None:
     """Returns the weights of a loader's seeds, checked, or None where it has none."""
-    if given is None:
+    if value is None:
         if num_samples is not None:
             raise ValueError(
                 f"num_samples: expected None without seed_weights, got {describe(num_samples)}"
             )
         return None
     count = seeds if num_samples is None else integer(num_samples, "num_samples", 1)
-    weights = _of_types(given, types) if types is not None else _of_one(given)
+    weights = _of_types(value, types) if types is not None else _of_one(value)
     if len(weights) != seeds:
         raise ValueError(
             f"seed_weights: expected a weight for each of {seeds} seeds, got {len(weights)}"
@@ -59,32 +59,32 @@ def seed_weights(
     return SeedWeights(weights, count)
 
 
-def _of_one(given: Any, where: str = "seed_weights") -> torch.Tensor:
-    weights = checked_weights(given, where, "seed")
+def _of_one(value: Any, where: str = "seed_weights") -> torch.Tensor:
+    weights = checked_weights(value, where, "seed")
     assert weights is not None
     return weights
 
 
-def _of_types(given: Any, types: HeteroSeeds) -> torch.Tensor:
+def _of_types(value: Any, types: HeteroSeeds) -> torch.Tensor:
     """The weights of seeds of several types in the order of the seeds."""
     counts = types.counts
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         if len(counts) != 1:
             raise TypeError(
-                f"seed_weights: expected a mapping of types to weights, got {describe(given)}"
+                f"seed_weights: expected a mapping of types to weights, got {describe(value)}"
             )
-        return _of_one(given)
-    if given.keys() != counts.keys():
+        return _of_one(value)
+    if value.keys() != counts.keys():
         raise ValueError(
             f"seed_weights: expected weights of the types of the seeds ({', '.join(counts)}), "
-            f"got {', '.join(map(str, given))}"
+            f"got {', '.join(map(str, value))}"
         )
     parts = []
     for kind, count in counts.items():
         where = f"seed_weights[{kind!r}]"
         if not count:
             continue
-        part = _of_one(given[kind], where)
+        part = _of_one(value[kind], where)
         if len(part) != count:
             raise ValueError(
                 f"{where}: expected a weight for each of {count} seeds, got {len(part)}"

@@ -80,21 +80,21 @@ class HeteroSeeds:
         found = self._split(part, part)
         return {kind: ids - firsts[kind] if firsts[kind] else ids for kind, ids in found.items()}
 
-    def times(self, given: Any) -> torch.Tensor | None:
+    def times(self, value: Any) -> torch.Tensor | None:
         """A time for each, in their order, of a mapping of types; None for None."""
-        if given is None:
+        if value is None:
             return None
-        if not isinstance(given, Mapping):
-            if len(self._kinds) != 1 and not is_scalar_time(given):
+        if not isinstance(value, Mapping):
+            if len(self._kinds) != 1 and not is_scalar_time(value):
                 raise TypeError(
                     "seed_time: expected a mapping of types to times, or one for all, got "
-                    f"{describe(given)}"
+                    f"{describe(value)}"
                 )
-            given = dict.fromkeys(self._kinds, given)
-        given = check_by_type(given, "seed_time", self._kinds, "the seeds")
+            value = dict.fromkeys(self._kinds, value)
+        value = check_by_type(value, "seed_time", self._kinds, "the seeds")
         parts = []
         for kind, count in zip(self._kinds, self._counts, strict=True):
-            times = seed_times_tensor(given.get(kind), f"seed_time[{kind!r}]", count, "seeds")
+            times = seed_times_tensor(value.get(kind), f"seed_time[{kind!r}]", count, "seeds")
             if times is None:
                 raise ValueError(f"seed_time: expected times of {kind!r} too, got none")
             parts.append(times)
@@ -110,20 +110,20 @@ class HeteroSeeds:
         """The times of some, in that order too, by type."""
         return self._split(order[start:end], times[start:end])
 
-    def labels(self, given: Any) -> dict[str, torch.Tensor]:
+    def labels(self, value: Any) -> dict[str, torch.Tensor]:
         """Labels for each, by type, of a mapping of types."""
-        if not isinstance(given, Mapping):
+        if not isinstance(value, Mapping):
             if len(self._kinds) != 1:
                 raise TypeError(
-                    f"seed_labels: expected a mapping of types to labels, got {describe(given)}"
+                    f"seed_labels: expected a mapping of types to labels, got {describe(value)}"
                 )
-            given = dict.fromkeys(self._kinds, given)
-        given = check_by_type(given, "seed_labels", self._kinds, "the seeds")
+            value = dict.fromkeys(self._kinds, value)
+        value = check_by_type(value, "seed_labels", self._kinds, "the seeds")
         labels = {}
         for kind, count in self.counts.items():
-            if given.get(kind) is None:
+            if value.get(kind) is None:
                 raise ValueError(f"seed_labels: expected labels of {kind!r} too, got none")
-            labels[kind] = label_tensor(given[kind], f"seed_labels[{kind!r}]", count)
+            labels[kind] = label_tensor(value[kind], f"seed_labels[{kind!r}]", count)
         return labels
 
     def part_places(
@@ -178,42 +178,44 @@ def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     return tensor
 
 
-def check_dates(given: Any, graph: Any, *names: str | None, where: str = "seed_time") -> None:
+def check_dates(value: Any, graph: Any, *names: str | None, where: str = "seed_time") -> None:
     """Raises TypeError if a loader's ``where`` has dates and the graph's times of that name do not.
 
     Dates become tensors of numbers afterwards, so a later check is impossible. For a partitioned
     graph the kind of times is not known, and nothing is raised.
     """
-    if given is None or graph._service is not None:
+    if value is None or graph._service is not None:
         return
     for name in names:
         if name is None:
             continue
         of = graph._source._kind_of_times(name)
-        if not isinstance(given, Mapping):
-            check_datetime_kind(as_numpy_dates(given, where), of, name, where)
+        if not isinstance(value, Mapping):
+            check_datetime_kind(as_numpy_dates(value, where), of, name, where)
             continue
-        for kind, values in given.items():
+        for kind, values in value.items():
             at = f"{where}[{kind!r}]"
             check_datetime_kind(as_numpy_dates(values, at), of, name, at)
 
 
-def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.Tensor | None:
+def seed_times_tensor(value: Any, name: str, count: int, seed_noun: str) -> torch.Tensor | None:
     """A time for each on the CPU, int64 or float64, of those or of one for all; None for None."""
-    if given is None:
+    if value is None:
         return None
-    values = as_nanoseconds(as_numpy_dates(given, name), name)
+    values = as_nanoseconds(as_numpy_dates(value, name), name)
     expected = f"{name}: expected numbers of 64 bits or dates, shape [N], or one, got"
     try:
         times = as_tensor(values).detach().cpu()
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise TypeError(f"{expected} {describe(given)}") from None
+        raise TypeError(f"{expected} {describe(value)}") from None
     if times.dtype == torch.bool or times.is_complex() or times.dim() > 1:
-        raise TypeError(f"{expected} {describe(given)}")
+        raise TypeError(f"{expected} {describe(value)}")
     if times.dim() == 0:
         times = times.repeat(count)
     if len(times) != count:
-        raise ValueError(f"{name}: expected a time for each of {count} {things}, got {len(times)}")
+        raise ValueError(
+            f"{name}: expected a time for each of {count} {seed_noun}, got {len(times)}"
+        )
     if not times.is_floating_point():
         return times.long()
     # NaN is neither before nor after another time: no comparison would notice it.
@@ -227,17 +229,17 @@ def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.T
 _NAMES = "names are no numbers; np.unique(names, return_inverse=True)[1] numbers them"
 
 
-def label_tensor(given: Any, name: str, count: int) -> torch.Tensor:
+def label_tensor(value: Any, name: str, count: int) -> torch.Tensor:
     """Returns labels on the CPU, shape [count, ...]."""
-    if getattr(given, "requires_grad", False) is True:
+    if getattr(value, "requires_grad", False) is True:
         raise ValueError(
             f"{name}: expected a tensor without a gradient, got one with "
             f"requires_grad=True; give {name.partition('[')[0]}.detach()"
         )
     try:
-        labels = as_tensor(given, of_names=_NAMES).detach().cpu()
+        labels = as_tensor(value, of_names=_NAMES).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name}: expected a tensor, got {describe(given)}: {error}") from None
+        raise TypeError(f"{name}: expected a tensor, got {describe(value)}: {error}") from None
     if not labels.dim() or len(labels) != count:
         raise ValueError(f"{name}: expected shape [{count}, ...], got {tuple(labels.shape)}")
     return labels

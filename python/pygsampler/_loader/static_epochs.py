@@ -50,7 +50,7 @@ class StaticEpochs:
         graph: Graph,
         shards: Shards,
         rank: int,
-        rows: FeatureFetcher,
+        fetcher: FeatureFetcher,
         layout: StaticLayout,
         capacities: list[Any] | None,
         links: StaticLinks | StaticSeedLabels | None = None,
@@ -62,7 +62,7 @@ class StaticEpochs:
         self._graph = graph
         self._shards = shards
         self._rank = rank
-        self._rows = rows
+        self._rows = fetcher
         self._buffers: StaticBuffers | None = None
         self._sampler: PGSampler | None = None
         self._seeds: EpochSeeds | None = None
@@ -70,7 +70,7 @@ class StaticEpochs:
         self._read: list[StaticRows] = []
         self._near: list[GatherPart] = []
         self._far: list[GatherPart] = []
-        self._external_tables = rows.external_tables()
+        self._external_tables = fetcher.external_tables()
         self._writes: list[tuple[int, int]] = []
         self._begun = 0
         self._side = SideStream(graph._device)
@@ -127,13 +127,13 @@ class StaticEpochs:
             self._count(is_ahead=True)
         return self._begun
 
-    def ready(self, begun: int, step: int) -> None:
+    def ready(self, epoch_number: int, step: int) -> None:
         """Waits until a batch of the epoch is sampled.
 
         The edges that it is around, or the labels that belong to its seeds, are copied, which no
         CUDA graph has to do. Rows that were written to after they were read ahead are read again.
         """
-        self._wait(begun, step)
+        self._wait(epoch_number, step)
         if self._writes != writes_of(self._external_tables):
             gather_on_device(self._graph._device, self._far)
             self._count(is_ahead=True)
@@ -143,8 +143,8 @@ class StaticEpochs:
         if self._links is not None:
             self._links.put(step)
 
-    def _wait(self, begun: int, step: int) -> None:
-        self._check(begun)
+    def _wait(self, epoch_number: int, step: int) -> None:
+        self._check(epoch_number)
         assert self._buffers is not None
         if self._buffers.wait(step - self._first):
             self._count()
@@ -165,9 +165,9 @@ class StaticEpochs:
             raise Error("static: a batch does not fit into what it needs: a fault of pygsampler")
         self._count()
 
-    def advance(self, begun: int, step: int) -> Any:
+    def advance(self, epoch_number: int, step: int) -> Any:
         """Puts the batch that is ready into ``batch``, and has the one after the next sampled."""
-        self._check(begun)
+        self._check(epoch_number)
         buffers = self._buffers
         assert buffers is not None
         self.note(step)
@@ -203,11 +203,11 @@ class StaticEpochs:
         self._side.join()
         self._reading.join()
 
-    def batches(self, begun: int) -> Generator[Any, None, None]:
+    def batches(self, epoch_number: int) -> Generator[Any, None, None]:
         """Yields the batches of an epoch."""
         for step in range(self._shards.steps):
-            self.ready(begun, step)
-            batch = self.advance(begun, step)
+            self.ready(epoch_number, step)
+            batch = self.advance(epoch_number, step)
             try:
                 yield batch
             finally:
@@ -218,8 +218,8 @@ class StaticEpochs:
         owned = self._graph, self._shards, self._rank, self._rows
         return StaticEpochs, (*owned, self._layout, self.capacities, self._links)
 
-    def _check(self, begun: int) -> None:
-        if begun != self._begun:
+    def _check(self, epoch_number: int) -> None:
+        if epoch_number != self._begun:
             raise Error(
                 "static: expected one epoch at a time, since all use one memory, got a batch of an "
                 "epoch after another began"

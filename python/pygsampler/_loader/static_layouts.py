@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType, Schema
     from pygsampler.samplers.neighbor import PGSampler
 
-__all__ = ["StaticLayout", "timed_of"]
+__all__ = ["StaticLayout", "time_sorted_edges"]
 
 # Of what batches were seen to need, how much more they get.
 _SPARE = 20
@@ -127,7 +127,7 @@ class StaticLayout:
 
         ``stages`` is that of ``StaticBuffers``.
         """
-        timed = timed_of(graph, sampler)
+        timed = time_sorted_edges(graph, sampler)
         source = sampler.sampled_graph(graph) if timed is None else timed.graph
         schema: Schema | None = None
         seeds: Any = self._seeds
@@ -183,12 +183,12 @@ class StaticLayout:
         return result
 
 
-def timed_of(graph: Any, sampler: PGSampler) -> Any:
+def time_sorted_edges(graph: Any, sampler: PGSampler) -> Any:
     """Returns the graph's rows sorted by the times of its edges; None for a sampler without."""
     if sampler.temporal is None:
         return None
     sampler._check_span(graph)
-    return graph._source._timed(sampler.temporal.attr, sampler.mask, sampler.prob)
+    return graph._source._time_sorted(sampler.temporal.attr, sampler.mask, sampler.prob)
 
 
 def _larger(first: Mapping[Any, int], second: Mapping[Any, int]) -> dict[Any, int]:

@@ -205,11 +205,11 @@ class _LinkBuffers:
 _INDEX, _LABEL = 1, 2
 
 
-def _view(numbers: torch.Tensor, field: _Field) -> torch.Tensor:
+def _view(buffer: torch.Tensor, field: _Field) -> torch.Tensor:
     size = 1
     for of in field.shape:
         size *= of
-    return numbers[field.start : field.start + size].view(field.shape)
+    return buffer[field.start : field.start + size].view(field.shape)
 
 
 def _rest(seeds: int, count: int) -> torch.Tensor:

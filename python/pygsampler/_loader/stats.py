@@ -44,7 +44,7 @@ class LoaderStats:
 
     def stats(self) -> Stats:
         """Returns what ``DataLoader.stats`` says."""
-        return (self._last or EpochStats(rows=self._fetcher)).stats()
+        return (self._last or EpochStats(fetcher=self._fetcher)).stats()
 
     def trace(self, path: Any) -> None:
         """Has the next epoch write a trace into the file ``path``."""
@@ -96,15 +96,15 @@ class EpochStats:
     trace: EpochTrace | None
 
     def __init__(
-        self, epoch: int = 0, rows: FeatureFetcher | None = None, trace: EpochTrace | None = None
+        self, epoch: int = 0, fetcher: FeatureFetcher | None = None, trace: EpochTrace | None = None
     ) -> None:
         self.epoch = epoch
         self.batches = self.edges = self.waits = 0
         self.events = None
         self.trace = trace
         self.pacer = PrefetchController(0, 0)
-        self._rows = rows
-        self._since = {} if rows is None else _read(rows)
+        self._rows = fetcher
+        self._since = {} if fetcher is None else _read(fetcher)
         self._begun: float | None = None
         self._ended: float | None = None
         self._handed = self.in_next = self._waited = 0.0
@@ -250,10 +250,10 @@ def _length(counts: Sequence[int]) -> dict[str, float]:
     return {"looks": looks, "mean": mean, "min": least, "empty": counts[0] / looks}
 
 
-def _read(rows: FeatureFetcher) -> dict[str, dict[str, Any]]:
+def _read(fetcher: FeatureFetcher) -> dict[str, dict[str, Any]]:
     """Returns the statistics of all features that are not closed."""
     found = {}
-    for name, features in rows.tables():
+    for name, features in fetcher.tables():
         with suppress(ClosedError):
             found[name] = features.stats()
     return found
@@ -272,9 +272,9 @@ def _since(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     return grown
 
 
-def _summed(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     made: dict[str, int] = {}
-    for part in parts:
+    for part in counts:
         for name, value in part.items():
             made[name] = made.get(name, 0) + value
     return made

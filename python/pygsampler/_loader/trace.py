@@ -76,11 +76,11 @@ class EpochTrace:
         begun = 0
         spans = self._stages[stage]
 
-        def watch(*about: Any) -> TracedJob:
+        def watch(*arguments: Any) -> TracedJob:
             nonlocal begun
-            first, count = begun, about[1] if len(about) > 1 else 1
+            first, count = begun, arguments[1] if len(arguments) > 1 else 1
             start = perf_counter()
-            job = submit(*about)
+            job = submit(*arguments)
             begun += count
 
             def note(worked: tuple[float, float] | None) -> None:
@@ -103,7 +103,7 @@ class EpochTrace:
         for stage in self._stages.values():
             spans += _side_by_side(stage)
         if events is not None:
-            for step, asked, had, handed, end in events.timed():
+            for step, asked, had, handed, end in events.spans_in_seconds():
                 spans.append((STREAM, "wait", step, 1, asked, had))
                 spans.append((STREAM, "gather", step, 1, had, handed))
                 spans.append((STREAM, "train", step, 1, handed, end))

@@ -53,7 +53,7 @@ def attention(
     heads = _heads(x)
     _fits("x", x, (segments.sources, heads, ...), segments)
     _fits("source", source, (segments.sources, heads), segments)
-    _fits("target", target, (segments.rows, heads), segments)
+    _fits("target", target, (segments.num_rows, heads), segments)
     if edge is not None:
         _fits("edge", edge, (segments.indices.shape[0], heads), segments)
     return _attended(segments, x, (source, target, edge), float(negative_slope))
@@ -92,7 +92,7 @@ def edge_scores(
     heads = _heads(x_src)
     _fits("x_src", x_src, (segments.sources, heads, ...), segments)
     shape = x_src.shape[1:]
-    _fits("x_dst", x_dst, (segments.rows, *shape), segments)
+    _fits("x_dst", x_dst, (segments.num_rows, *shape), segments)
     _fits("att", att, tuple(shape), segments)
     edges = segments.indices.shape[0]
     wide = _wide(x_src.dtype)
@@ -128,7 +128,7 @@ def _attended(
     if not flat.shape[1]:
         # The gradients are there all the same.
         none = sum((t.sum() for t in score_parts if t is not None), start=x.sum())
-        return x.new_zeros((segments.rows, *x.shape[1:])) + none.to(x.dtype)
+        return x.new_zeros((segments.num_rows, *x.shape[1:])) + none.to(x.dtype)
     scores = [None if t is None else t.to(wide).contiguous() for t in score_parts]
     given = flat.contiguous(), *scores
     if by_edge.is_compiling():
@@ -136,7 +136,7 @@ def _attended(
         made: Tensor = operator(*given, segments.indptr, segments.indices, slope)[0]
     else:
         made = cast("Any", _Attend.apply)(*given, segments, slope)
-    return made.reshape((segments.rows, *x.shape[1:]))
+    return made.reshape((segments.num_rows, *x.shape[1:]))
 
 
 class _Softmax(torch.autograd.Function):
@@ -161,7 +161,7 @@ def _scores(segments: Segments, x: Tensor, grad: Tensor | None = None) -> Tensor
     # The values of edges, which has no source.
     table = RowTable.of_tensor(x)._replace(rows=0)
     rows = Segments(segments.indptr, segments.indices, 0)
-    about = rows._about(table, SUM, 1, None, out)
+    about = rows._reduction_words(table, SUM, 1, None, out)
     about.append(0 if grad is None else grad.data_ptr())
     _call("SegmentSoftmax", about, x, table, 1)
     return out
@@ -179,10 +179,10 @@ class _Attend(torch.autograd.Function):
         slope: float,
     ) -> Tensor:
         table = RowTable.of_tensor(x)
-        out = by_edge._room(table, segments.rows, table.width)
+        out = by_edge._room(table, segments.num_rows, table.width)
         part = edge if source is None else source
         assert part is not None
-        log = part.new_empty((segments.rows, part.shape[1]))
+        log = part.new_empty((segments.num_rows, part.shape[1]))
         ctx.save_for_backward(x, source, target, edge, log)
         ctx.about = segments, slope
         if out.numel():
@@ -200,7 +200,7 @@ class _Attend(torch.autograd.Function):
         pre = by_edge._room(RowTable.of_tensor(log), edges, heads)
         to_target = None if target is None else torch.empty_like(target)
         to_x = to_source = None
-        if edges and segments.rows:
+        if edges and segments.num_rows:
             score_parts = source, target, edge, log, alpha, pre, to_target
             _attention(segments, table, grad, slope, *score_parts)
         else:
@@ -246,7 +246,7 @@ class _EdgeScores(torch.autograd.Function):
         made = by_edge._room(RowTable.of_tensor(att), edges, heads)
         ctx.save_for_backward(x, x_dst, att, edge)
         ctx.about = segments, slope
-        if edges and segments.rows:
+        if edges and segments.num_rows:
             _scores_of(segments, x, slope, x_dst, att, edge, made)
         else:
             made.zero_()
@@ -263,7 +263,7 @@ class _EdgeScores(torch.autograd.Function):
         by_row = by_edge._room(RowTable.of_tensor(att), *x_dst.shape)
         if edge is not None and ctx.needs_input_grad[3]:
             to_edge = by_edge._room(RowTable.of_tensor(edge), *edge.shape)
-        if segments.rows:
+        if segments.num_rows:
             _scores_of(segments, x, slope, x_dst, att, edge, grad, rows, by_row, to_edge)
         elif to_edge is not None:
             to_edge.zero_()
@@ -298,7 +298,7 @@ def _scored(
     more: tuple[Tensor | None, ...] = (),
 ) -> None:
     """Calls the engine with a reduction, seven parts of attention, a slope, and seven of scores."""
-    about = segments._about(x, SUM, heads, None, out)
+    about = segments._reduction_words(x, SUM, heads, None, out)
     about.extend(_seven(score_parts))
     about.frombytes(struct.pack("d", slope))
     about.extend(_seven(more))

@@ -42,7 +42,7 @@ def _edges(a: Any, sources: int) -> Segments:
     edges = Segments(a.indptr.contiguous(), a.indices.contiguous(), sources)
     if hasattr(a, "transposed"):
         starts, rows, places = a.transposed
-        edges._transposed = Segments(starts, rows, edges.rows, places)
+        edges._transposed = Segments(starts, rows, edges.num_rows, places)
     return edges
 
 

@@ -36,7 +36,7 @@ def reduce_by_relation(
     """
     edges, _ = split_by_relation(segments, relations, num_relations)
     reduced = by_edge.reduce(edges, x, kind)
-    return reduced.reshape((segments.rows, num_relations, *x.shape[1:]))
+    return reduced.reshape((segments.num_rows, num_relations, *x.shape[1:]))
 
 
 def split_by_relation(
@@ -60,7 +60,7 @@ def split_by_relation(
         raise ValueError(f"num_relations: expected at least 1, got {num_relations}")
     places = torch.arange(edges, device=indices.device, dtype=indptr.dtype)
     rows = torch.searchsorted(indptr, places, right=True) - 1
-    many = segments.rows * num_relations
+    many = segments.num_rows * num_relations
     # A relation that is none must not become one of another row.
     known = (relations >= 0) & (relations < num_relations)
     keys = torch.where(known, rows * num_relations + relations, many).to(indices.dtype)

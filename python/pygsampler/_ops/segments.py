@@ -65,7 +65,7 @@ class RowTable(NamedTuple):
     @classmethod
     def of_features(cls, x: Features, ids: Tensor) -> tuple[RowTable, Tensor | None]:
         """Returns features' table and ids, or rows read of cached or quantized ones, and no ids."""
-        known, place = x._known(), x._where()
+        known, place = x._open_array(), x._where()
         if place != _device(ids):
             raise ValueError(f"x: expected features on {ids.device}, got ones on {x.device}")
         dtype = getattr(torch, x.dtype, None)
@@ -101,7 +101,7 @@ class Segments:
         self._transposed: Segments | None = None
 
     @property
-    def rows(self) -> int:
+    def num_rows(self) -> int:
         return self.indptr.shape[0] - 1
 
     def transposed(self, places: bool = False) -> Segments:
@@ -112,14 +112,14 @@ class Segments:
         if is_compiling():
             operator = torch.ops.pygsampler.transpose
             starts, rows, at = operator(self.indptr, self.indices, self.sources)
-            return Segments(starts, rows, self.rows, at)
+            return Segments(starts, rows, self.num_rows, at)
         made = self._transposed
         if made is not None and (made.places is not None or not places):
             return made
         ids = self.indices
         starts, rows = ids.new_empty(self.sources + 1), torch.empty_like(ids)
         at = torch.empty_like(ids) if places else None
-        about = self._about(None)
+        about = self._reduction_words(None)
         address = about.buffer_info()[0]
         addresses = _address(starts), _address(rows), 0 if at is None else _address(at)
         index, size = _device(ids), (0, 0, 0)
@@ -130,7 +130,7 @@ class Segments:
             room = torch.empty(words, dtype=torch.int32, device=ids.device)
             size = room.data_ptr(), 4 * words, current_stream(index)
         call("SegmentTranspose", index, address, *addresses, *size)
-        made = self._transposed = Segments(starts, rows, self.rows, at)
+        made = self._transposed = Segments(starts, rows, self.num_rows, at)
         return made
 
     def reduce(
@@ -148,10 +148,10 @@ class Segments:
         steps of ``degrees``. Weights are those of ``places``, where these segments have some.
         """
         table = x if isinstance(x, RowTable) else RowTable.of_tensor(x)
-        out = _room(table, self.rows, table.width)
+        out = _room(table, self.num_rows, table.width)
         if out.numel():
             heads = 1 if weights is None else weights.shape[1]
-            about = self._about(table, kind, heads, weights, out, best, ids, degrees)
+            about = self._reduction_words(table, kind, heads, weights, out, best, ids, degrees)
             index = _device(out)
             stream, room = 0, None
             if index >= 0:
@@ -174,14 +174,14 @@ class Segments:
         table = x if isinstance(x, RowTable) else RowTable.of_tensor(x)
         made = _room(table, len(self.indices), heads)
         if made.numel():
-            about = self._about(table, SUM, heads, None, y, None, ids)
+            about = self._reduction_words(table, SUM, heads, None, y, None, ids)
             address = about.buffer_info()[0]
             index = _device(made)
             stream = current_stream(index) if index >= 0 else 0
             call("SegmentDots", index, address, made.data_ptr(), stream)
         return made
 
-    def _about(
+    def _reduction_words(
         self,
         x: RowTable | None,
         kind: int = SUM,
@@ -207,7 +207,7 @@ class Segments:
                 _address(self.indptr) if out is None else out.data_ptr(),
                 0 if best is None else best.data_ptr(),
                 self.sources,
-                self.rows,
+                self.num_rows,
                 len(indices),
                 width,
                 heads,
@@ -304,25 +304,27 @@ class _WeightsOfTable(torch.autograd.Function):
         return segments.dots(table, grad.contiguous(), heads, ids), None, None, None
 
 
-def _spread(made: Tensor, ids: Tensor | None, rows: int) -> Tensor:
+def _spread(gradient: Tensor, ids: Tensor | None, num_rows: int) -> Tensor:
     """The gradient of sources as that of a table of so many rows."""
     if ids is None:
-        return made
-    return made.new_zeros((rows, *made.shape[1:])).index_add_(0, ids, made)
+        return gradient
+    return gradient.new_zeros((num_rows, *gradient.shape[1:])).index_add_(0, ids, gradient)
 
 
-def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | None = None) -> Tensor:
+def reduce(
+    segments: Segments, x: Tensor | Features, kind: int, source_ids: Tensor | None = None
+) -> Tensor:
     """Rows of ``x`` reduced over each row's edges: [rows, ...]; rows without any are 0.
 
-    ``x`` has a row for each source, or with ``of`` for each id.
+    ``x`` has a row for each source, or with ``source_ids`` for each id.
     """
-    ids = _ids(segments, of)
+    ids = _ids(segments, source_ids)
     if not isinstance(x, torch.Tensor):
         table, ids, shape = _table(x, ids)
         if not table.width:
-            return torch.zeros((segments.rows, *shape), dtype=table.dtype, device=table.device)
+            return torch.zeros((segments.num_rows, *shape), dtype=table.dtype, device=table.device)
         best = room_for_best(segments, kind, table.width)
-        return segments.reduce(table, kind, best=best, ids=ids).reshape((segments.rows, *shape))
+        return segments.reduce(table, kind, best=best, ids=ids).reshape((segments.num_rows, *shape))
     flat = _flat(segments, x, ids)
     if _is_ours(flat) and is_compiling():
         operator = torch.ops.pygsampler.reduce
@@ -332,12 +334,12 @@ def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | Non
         made = _Reduce.apply(flat.contiguous(), segments, kind, ids)
     else:
         made = _by_torch(segments, flat, kind, ids)
-    result: Tensor = made.reshape((segments.rows, *x.shape[1:]))
+    result: Tensor = made.reshape((segments.num_rows, *x.shape[1:]))
     return result
 
 
 def weighted_sum(
-    segments: Segments, x: Tensor | Features, weights: Tensor, of: Tensor | None = None
+    segments: Segments, x: Tensor | Features, weights: Tensor, source_ids: Tensor | None = None
 ) -> Tensor:
     """The sum over each row's edges of x at the source times the edge's weight."""
     if not isinstance(weights, torch.Tensor):
@@ -345,7 +347,7 @@ def weighted_sum(
             f"weights: expected a tensor with a weight for each edge, got {describe(weights)}; "
             'sampled with edge_weights="ht" a block has edge_weights'
         )
-    ids = _ids(segments, of)
+    ids = _ids(segments, source_ids)
     edges = segments.indices.shape[0]
     heads = weights.shape[1] if weights.dim() == 2 else 1
     dims = len(x.shape)
@@ -364,7 +366,7 @@ def weighted_sum(
         by_head = weights.reshape(edges, heads).to(table.dtype).contiguous()
         apply: Any = _WeightsOfTable.apply
         made = apply(by_head, table, segments, ids)
-        return made.reshape((segments.rows, *shape))  # type: ignore[no-any-return]
+        return made.reshape((segments.num_rows, *shape))  # type: ignore[no-any-return]
     flat = _flat(segments, x, ids)
     both = torch.promote_types(x.dtype, weights.dtype)
     flat, by_head = flat.to(both), weights.reshape(edges, heads).to(both)
@@ -377,7 +379,7 @@ def weighted_sum(
         made = apply(flat.contiguous(), by_head.contiguous(), segments, ids)
     else:
         made = _by_torch(segments, flat, SUM, ids, by_head)
-    result: Tensor = made.reshape((segments.rows, *x.shape[1:]))
+    result: Tensor = made.reshape((segments.num_rows, *x.shape[1:]))
     return result
 
 
@@ -400,12 +402,12 @@ def _by_torch(
         rows = (rows.reshape(edges, weights.shape[1], -1) * weights[:edges, :, None]).flatten(1)
     if not rows.numel():
         # They take none; the gradient of the rows is there all the same.
-        return rows.new_zeros((segments.rows, rows.shape[1])) + rows.sum()
+        return rows.new_zeros((segments.num_rows, rows.shape[1])) + rows.sum()
     wide = rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
     if kind == MAX:
         # Not segment_reduce, whose gradient counts equals twice.
-        dst = torch.arange(segments.rows, device=rows.device).repeat_interleave(degrees)
-        least = wide.new_full((segments.rows, wide.shape[1]), -math.inf)
+        dst = torch.arange(segments.num_rows, device=rows.device).repeat_interleave(degrees)
+        least = wide.new_full((segments.num_rows, wide.shape[1]), -math.inf)
         made = least.scatter_reduce(0, dst.unsqueeze(1).expand_as(wide), wide, "amax")
         made = made.masked_fill(degrees.eq(0).unsqueeze(1), 0)
     else:
@@ -417,20 +419,27 @@ def _by_torch(
     return made.to(rows.dtype)
 
 
-def _ids(segments: Segments, of: Tensor | None) -> Tensor | None:
+def _ids(segments: Segments, source_ids: Tensor | None) -> Tensor | None:
     """The rows that sources have, in the width of the segments' ids."""
-    if of is None:
+    if source_ids is None:
         return None
     ids = segments.indices
-    if not isinstance(of, torch.Tensor) or of.dtype not in (torch.int32, torch.int64):
-        found = getattr(of, "dtype", type(of).__name__)
+    if not isinstance(source_ids, torch.Tensor) or source_ids.dtype not in (
+        torch.int32,
+        torch.int64,
+    ):
+        found = getattr(source_ids, "dtype", type(source_ids).__name__)
         raise TypeError(f"of: expected a tensor of int32 or int64, got {found}")
-    if of.dim() != 1 or of.shape[0] != segments.sources or of.device != ids.device:
+    if (
+        source_ids.dim() != 1
+        or source_ids.shape[0] != segments.sources
+        or source_ids.device != ids.device
+    ):
         raise ValueError(
             f"of: expected an id for each of {segments.sources} sources on {ids.device}, got shape "
-            f"{tuple(of.shape)} on {of.device}"
+            f"{tuple(source_ids.shape)} on {source_ids.device}"
         )
-    return of.to(ids.dtype).contiguous()
+    return source_ids.to(ids.dtype).contiguous()
 
 
 def _table(x: Any, ids: Tensor | None) -> tuple[RowTable, Tensor | None, tuple[int, ...]]:
@@ -476,12 +485,12 @@ def _device(x: Tensor) -> int:
     return x.get_device() if x.is_cuda else -1
 
 
-def _room(like: RowTable, rows: int, width: int) -> Tensor:
+def _room(like: RowTable, num_rows: int, width: int) -> Tensor:
     """Undefined values of a dtype. On the CPU torch asks the system for large ones each time."""
     dtype, device = like.dtype, like.device
-    if device.type == "cuda" or rows * width * dtype.itemsize < _LARGE:
-        return torch.empty((rows, width), dtype=dtype, device=device)
-    return Array._room(str(dtype).removeprefix("torch."), (rows, width)).torch()
+    if device.type == "cuda" or num_rows * width * dtype.itemsize < _LARGE:
+        return torch.empty((num_rows, width), dtype=dtype, device=device)
+    return Array._room(str(dtype).removeprefix("torch."), (num_rows, width)).torch()
 
 
 def _room_for_long_rows(
@@ -505,7 +514,7 @@ def room_for_best(segments: Segments, kind: int, width: int) -> Tensor | None:
     """Room for the sources of the largest values, [rows, width]; None where none are looked for."""
     if kind != MAX:
         return None
-    return _room(RowTable.of_tensor(segments.indices[:, None]), segments.rows, width)
+    return _room(RowTable.of_tensor(segments.indices[:, None]), segments.num_rows, width)
 
 
 def _address(ids: Tensor) -> int:

@@ -50,10 +50,10 @@ class DeviceJob(SampleJob):
             devices.current_stream(request.graph._device) if stream is None else stream
         )
 
-    def _wrap_result(self, given: Any) -> Any:
+    def _wrap_result(self, engine_result: Any) -> Any:
         # The device may read them until the batch is done.
         del self._request.seeds
-        return super()._wrap_result(given)
+        return super()._wrap_result(engine_result)
 
 
 class TorchJob(SampleJob):
@@ -87,7 +87,7 @@ class TorchJob(SampleJob):
         request = self._request
         graph, ids, words = request.graph, request.seeds, request.words
         device = graph._device
-        region = self._region = allocate(size, graph._known()[1]._bits, device)
+        region = self._region = allocate(size, graph._device_or_host_arrays()[1]._bits, device)
         stream = devices.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
             wait_for_stream(device, ids.stream)
@@ -107,14 +107,14 @@ class TorchJob(SampleJob):
         given: int = call("WaitWords", *about)
         return given
 
-    def _wrap_result(self, given: Any) -> Any:
+    def _wrap_result(self, engine_result: Any) -> Any:
         request = self._request
         known = request.graph._capacity
-        if given < 0:
-            known[self._key] = -given
+        if engine_result < 0:
+            known[self._key] = -engine_result
             # The old one goes first: there may be no room for both.
             self._region = None
-            self._launch(-given)
+            self._launch(-engine_result)
             if self._outcome is not None:
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._release()

@@ -94,13 +94,14 @@ class EngineSampler(EngineHandle):
         raise NotImplementedError
 
     def _part_view(
-        self, graph: Graph, region: torch.Tensor, asked: set[int]
+        self, graph: Graph, region: torch.Tensor, requested_kinds: set[int]
     ) -> Callable[[Sequence[int], int, int, int], Any]:
         """Returns a function that makes the results of batches in one tensor.
 
         Its arguments are the words of the batch, its first byte in the tensor, epoch, and batch.
 
-        ``asked`` is what was asked of earlier batches, for samplers that make it for all at once.
+        ``requested_kinds`` is what was asked of earlier batches, for samplers that make it for all
+        at once.
         """
         width = region.element_size()
 
@@ -118,7 +119,7 @@ class TemporalEngineSampler(EngineSampler):
     __slots__ = ()
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
-        return MiniBatch._of(memory, epoch, batch)
+        return MiniBatch._from_memory(memory, epoch, batch)
 
 
 class HeteroEngineSampler(EngineSampler):
@@ -137,4 +138,4 @@ class HeteroEngineSampler(EngineSampler):
         return None
 
     def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> Any:
-        return MiniBatch._of(memory, epoch, batch, schema=graph._schema)
+        return MiniBatch._from_memory(memory, epoch, batch, schema=graph._schema)

@@ -23,26 +23,30 @@ if TYPE_CHECKING:
 
 
 def flatten_times(
-    given: Any, seeds: Any, counts: Sequence[int], types: Sequence[str], timed: TimeSortedGraph
+    value: Any,
+    seeds: Any,
+    counts: Sequence[int],
+    types: Sequence[str],
+    graph_times: TimeSortedGraph,
 ) -> array[Any]:
     """The times of all seeds, as they are joined.
 
-    ``given`` is a mapping of types, what one type's seeds have, or a number for all.
+    ``value`` is a mapping of types, what one type's seeds have, or a number for all.
     """
-    if given is None or is_scalar_time(given):
-        return seed_times(given, sum(counts), timed)
-    if not isinstance(given, Mapping):
+    if value is None or is_scalar_time(value):
+        return seed_times(value, sum(counts), graph_times)
+    if not isinstance(value, Mapping):
         if len(seeds) != 1:
             raise TypeError(
                 "seed_time: expected a mapping of types to times, or a number, got "
-                f"{describe(given)}"
+                f"{describe(value)}"
             )
-        given = {next(iter(seeds)): given}
-    given = check_by_type(given, "seed_time", types)
-    times = array("d" if timed.float else "q")
+        value = {next(iter(seeds)): value}
+    value = check_by_type(value, "seed_time", types)
+    times = array("d" if graph_times.float else "q")
     for kind, count in zip(types, counts, strict=True):
-        if count or kind in given:
-            times += seed_times(given.get(kind), count, timed, f"seed_time[{kind!r}]")
+        if count or kind in value:
+            times += seed_times(value.get(kind), count, graph_times, f"seed_time[{kind!r}]")
     return times
 
 
@@ -53,26 +57,26 @@ def _called(where: str, kind: Any) -> str:
 
 
 def flatten_by_type(
-    given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
+    ids_by_type: Any, types: Sequence[Any], where: str, device: int = devices.CPU
 ) -> tuple[IdView, list[int]]:
     """Returns ids by type as one list, in the order of the types, and their numbers.
 
     Ids of a single type may stay on the device, ids of several types are copied from there.
     """
     near = None if device < 0 else device
-    if type(given) is dict and len(given) == 1:
+    if type(ids_by_type) is dict and len(ids_by_type) == 1:
         # First: most batches have seeds of one type.
-        ((kind, ids),) = given.items()
+        ((kind, ids),) = ids_by_type.items()
         if kind in types:
             counts = [0] * len(types)
             view = as_ids(ids, _called(where, kind), near)
             counts[types.index(kind)] = view.length
             return view, counts
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
-    if not all(kind in types for kind in given):
-        given = check_by_type(given, where, types)
-    views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
+    if not isinstance(ids_by_type, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(ids_by_type)}")
+    if not all(kind in types for kind in ids_by_type):
+        ids_by_type = check_by_type(ids_by_type, where, types)
+    views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in ids_by_type.items()}
     counts = [views[kind].length if kind in views else 0 for kind in types]
     if len(views) == 1:
         return next(iter(views.values())), counts
@@ -91,7 +95,7 @@ def homogeneous_ids(seeds: Any, graph: Graph, joint: HomogeneousView) -> Any:
 
 
 def ids_in_homogeneous(
-    given: Any,
+    ids_by_type: Any,
     where: str,
     starts: Mapping[Any, int],
     counts: Mapping[Any, int],
@@ -101,11 +105,11 @@ def ids_in_homogeneous(
     """Ids by type as those of the joined graph, in which each type's begin at ``starts``."""
     import numpy
 
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
+    if not isinstance(ids_by_type, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(ids_by_type)}")
     parts = [numpy.zeros(0, dtype)]
     near = None if device < 0 else device
-    for kind, values in given.items():
+    for kind, values in ids_by_type.items():
         if kind not in starts:
             known = ", ".join(map(repr, starts))
             raise ValueError(f"{where}: expected types among {known}, got {kind!r}")

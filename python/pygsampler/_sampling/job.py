@@ -52,12 +52,12 @@ class SampleJob(PackedJob):
     def __repr__(self) -> str:
         return f"Job(epoch={self.epoch}, batch={self.batch}, {self._state()})"
 
-    def _wrap_result(self, given: Any) -> Any:
+    def _wrap_result(self, engine_result: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
         request = self._request
         if self._words[at.FLAGS] & at.FLAG_EDGE_LISTS:
-            return given
-        return request.sampler._view(request.graph, given, request.epoch, request.batch)
+            return engine_result
+        return request.sampler._view(request.graph, engine_result, request.epoch, request.batch)
 
 
 class PartitionedJob(SampleJob):

@@ -49,7 +49,7 @@ class Plan(Mapping[str, Any]):
     def sampled_graph(self, graph: Any) -> Any:
         """The edges of a graph that have weights, or that the mask leaves, where ``graph`` is."""
         source = graph._source
-        return source if self.edge_array is None else source._drawn_by(*self.edge_array)
+        return source if self.edge_array is None else source._sampled_edges(*self.edge_array)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Plan: expected no change, got a new {name}; make another plan")

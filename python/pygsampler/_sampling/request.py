@@ -205,14 +205,14 @@ class TemporalRequest(SampleRequest):
             self._ask_partitions(seeds, exclude, seed_time)
             return
         device, plan = graph._device, sampler._plan
-        timed = graph._timed(plan["time"], plan.get("mask"), plan.get("prob"))
+        timed = graph._time_sorted(plan["time"], plan.get("mask"), plan.get("prob"))
         self.graph = timed.graph
         near = None if device < 0 else device
         ids = as_ids(seeds, "seeds", near)
         times = seed_times(seed_time, ids.length, timed)
         without = None if exclude is None else _excluded_ids(exclude, near)
         words = self._pack(at.SIZE_HETERO, ids, without, threads)
-        sorted_ = array("q", (timed.memory.address, timed.by_vertex))
+        sorted_ = array("q", (timed.memory.address, timed.by_node))
         self.kept = without, timed, times, sorted_
         words[at.SORTED], words[at.SEED_TIMES] = sorted_.buffer_info()[0], times.buffer_info()[0]
 
@@ -246,7 +246,7 @@ class HeteroRequest(SampleRequest):
             service.check(plan)
             timed = None if name is None else service.times(name)
         elif name is not None:
-            timed = source._timed(name, plan.get("mask"), plan.get("prob"))
+            timed = source._time_sorted(name, plan.get("mask"), plan.get("prob"))
             self.graph = timed.graph
         else:
             self.graph = plan.sampled_graph(source)

@@ -15,47 +15,50 @@ if TYPE_CHECKING:
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
 
 
-def is_scalar_time(given: Any) -> bool:
+def is_scalar_time(value: Any) -> bool:
     """True if a ``seed_time`` is one time for all seeds: a number, a date or a scalar of arrays."""
-    one = isinstance(given, (int, float, str, date, timedelta))
-    return one or getattr(given, "ndim", None) == 0
+    one = isinstance(value, (int, float, str, date, timedelta))
+    return one or getattr(value, "ndim", None) == 0
 
 
 def seed_times(
-    given: Any, count: int, timed: TimeSortedRelation | TimeSortedGraph, where: str = "seed_time"
+    value: Any,
+    count: int,
+    graph_times: TimeSortedRelation | TimeSortedGraph,
+    where: str = "seed_time",
 ) -> array[Any]:
     """Returns a time for each seed, in the kind of the graph's times: int64 or float64.
 
     Raises TypeError for dates if the graph's times are none, and for floats if they are integers.
     """
-    if given is None:
+    if value is None:
         raise ValueError(
-            f"{where}: expected a time for each seed with temporal={timed.name!r}, got None"
+            f"{where}: expected a time for each seed with temporal={graph_times.name!r}, got None"
         )
-    given = as_numpy_dates(given, where)
-    check_datetime_kind(given, timed.kind, timed.name, where)
-    given = as_nanoseconds(given, where)
-    if getattr(given, "ndim", None) == 0:
+    value = as_numpy_dates(value, where)
+    check_datetime_kind(value, graph_times.kind, graph_times.name, where)
+    value = as_nanoseconds(value, where)
+    if getattr(value, "ndim", None) == 0:
         # Of NumPy, or a tensor, such as times.max().
-        given = given.item()
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        if not timed.float and not isinstance(given, int):
-            raise TypeError(f"{where}: expected integers, as the graph's times, got {given!r}")
+        value = value.item()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not graph_times.float and not isinstance(value, int):
+            raise TypeError(f"{where}: expected integers, as the graph's times, got {value!r}")
         try:
-            return array("d" if timed.float else "q", [given]) * count
+            return array("d" if graph_times.float else "q", [value]) * count
         except OverflowError:
-            raise ValueError(f"{where}: expected a time of 64 bits, got {given}") from None
-    if timed.float:
+            raise ValueError(f"{where}: expected a time of 64 bits, got {value}") from None
+    if graph_times.float:
         try:
-            if isinstance(given, (bytes, bytearray)):
+            if isinstance(value, (bytes, bytearray)):
                 raise TypeError("an array takes them for the memory of numbers")
-            made = array("d", given.tolist() if hasattr(given, "tolist") else given)
+            made = array("d", value.tolist() if hasattr(value, "tolist") else value)
         except (TypeError, OverflowError):
             raise TypeError(
-                f"{where}: expected a time for each seed, got {describe(given)}"
+                f"{where}: expected a time for each seed, got {describe(value)}"
             ) from None
     else:
-        view = as_int64(as_ids(given, where))
+        view = as_int64(as_ids(value, where))
         made = array("q")
         made.frombytes(memory.integer_view(view.address, view.length, 64).cast("B"))
     if len(made) != count:

@@ -152,7 +152,7 @@ class StaticBuffers(EngineHandle):
                 most.extend((*nodes, *edges))
         by_time = array("q")
         if times is not None and schema is None:
-            by_time = array("q", (times.memory.address, times.by_vertex))
+            by_time = array("q", (times.memory.address, times.by_node))
         sorted_ = 0 if times is None else times.address if schema else by_time.buffer_info()[0]
         room = sizes.seeds[0] if is_plain else 0, seed_bits, hops, most.buffer_info()[0]
         # The order is that of core.NewStaticAt.
@@ -161,7 +161,7 @@ class StaticBuffers(EngineHandle):
         relation = graph if schema is None else next(iter(graph._open().values()))
         is_disjoint = times is not None or plan["disjoint"]
         has_weights = plan["edge_weights"] is not None
-        bits = relation._known()[1]._bits
+        bits = relation._device_or_host_arrays()[1]._bits
         about = schema, bits, is_disjoint, has_weights
         self.batch, tensors = self._allocate(*about)
         self.staged: StaticMiniBatch | None = None
@@ -307,7 +307,7 @@ class StaticBuffers(EngineHandle):
         """Waits until batch ``number`` of the epoch is sampled; False where it is too large."""
         about = len(self._words), self._words.buffer_info()[0]
         while True:
-            self._require_own()
+            self._require_current_process()
             state = self._call("StaticWait", number, SLICE_MS, *about)
             if state:
                 return bool(state == 1)

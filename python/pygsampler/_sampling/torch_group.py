@@ -32,7 +32,7 @@ class TorchLauncher:
     __slots__ = ("_asked", "_bits", "_epoch", "_graph", "_sampler")
 
     @classmethod
-    def of(
+    def for_sampler(
         cls, sampler: Any, kind: type[Any], graph: Graph, epoch: int, form: str
     ) -> TorchLauncher | None:
         """Returns the launcher of a sampler of the class ``kind``.
@@ -49,7 +49,7 @@ class TorchLauncher:
         self._graph = graph
         self._sampler = sampler
         self._epoch = epoch
-        self._bits = graph._known()[1]._bits
+        self._bits = graph._device_or_host_arrays()[1]._bits
         # Which kinds of edges its batches were asked for.
         self._asked: set[int] = set()
 
@@ -94,14 +94,14 @@ class TorchGroup(LaunchHandle):
         epoch: int,
         batches: Sequence[int],
         bits: int,
-        asked: set[int],
+        requested_kinds: set[int],
     ) -> None:
         super().__init__(graph, sampler, views)
         # Before anything of CUDA: in a forked child this raises.
         handles = graph._handle(), sampler._handle()
         self._epoch = epoch
         self._batches = batches
-        self._asked = asked
+        self._asked = requested_kinds
         self._failure: Exception | None = None
         plan, known, device = sampler._plan, graph._capacity, graph._device
         stream = devices.current_stream(device)
@@ -140,7 +140,7 @@ class TorchGroup(LaunchHandle):
 
         It can be had once. Ctrl-C while waiting cancels all of them.
         """
-        self._require_own()
+        self._require_current_process()
         try:
             while not self._arrived(SLICE_MS):
                 pass
@@ -148,11 +148,11 @@ class TorchGroup(LaunchHandle):
             # Also where a signal handler raised it, and the batches are on their way.
             if self._number:
                 self._release()
-        return self._taken(self._failure)
+        return self._results(self._failure)
 
     def done(self) -> bool:
         """True if ``result()`` would return at once."""
-        self._require_own()
+        self._require_current_process()
         return self._arrived(0)
 
     def _arrived(self, timeout_ms: int) -> bool:
@@ -171,7 +171,7 @@ class TorchGroup(LaunchHandle):
         """Ends all of them; returns once the device no longer works on them."""
         self._release()
 
-    def _taken(self, failure: Exception | None) -> list[Any]:
+    def _results(self, failure: Exception | None) -> list[Any]:
         region, self._region = self._region, None
         assert region is not None
         known, sampler = self._graph._capacity, self._sampler

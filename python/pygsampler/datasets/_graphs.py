@@ -42,9 +42,11 @@ def graph_in(loaded: _tables.Loaded, plan: dict[str, Any]) -> Graph:
     words = memories.read_int64(memory.data, _WORDS + 2 * len(names))
     nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids, rows = words[:_WORDS]
     relation = Relation._checked(
-        Array._of(memory.data + indptr, nodes + 1, 64, memory),
-        Array._of(memory.data + indices, edges, bits, memory),
-        Array._of(memory.data + edge_ids, edges, edge_bits, memory) if edge_bits else None,
+        Array._from_address(memory.data + indptr, nodes + 1, 64, memory),
+        Array._from_address(memory.data + indices, edges, bits, memory),
+        Array._from_address(memory.data + edge_ids, edges, edge_bits, memory)
+        if edge_bits
+        else None,
         nodes,
     )
     if node_ids:

@@ -57,7 +57,7 @@ def read_types(
             raise ValueError("source: expected at least one edge type, got none")
         sources = {_sources.edge_type_of(key): files for key, files in source.items()}
         options = {"src": src, "dst": dst, "edge_data": edge_data}
-        own = {name: _by_type(each, name, sources) for name, each in options.items()}
+        own = {name: _value_per_type(each, name, sources) for name, each in options.items()}
         parts = {
             kind: _part(
                 files,
@@ -91,7 +91,7 @@ class _Part(NamedTuple):
     values: dict[str, Any]
 
 
-def _by_type(option: Any, where: str, kinds: Collection[EdgeType]) -> dict[EdgeType, Any]:
+def _value_per_type(option: Any, where: str, kinds: Collection[EdgeType]) -> dict[EdgeType, Any]:
     """Returns the value of an option for each type: its own of a mapping of types, or the same.
 
     ``edge_data`` may be a mapping of names to columns, which are no lists.
@@ -191,16 +191,16 @@ def _parts_of_columns(
 
 
 def _graph_of_types(
-    parts: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bool
+    edges_by_type: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bool
 ) -> Graph:
     """The graph of the edges of all types; with ``anew`` each node type is numbered from 0."""
     import numpy as np
 
     from pygsampler._graph.graph import Graph
 
-    dtype = np.result_type(*(part.src.dtype for part in parts.values()))
+    dtype = np.result_type(*(part.src.dtype for part in edges_by_type.values()))
     ends: dict[str, dict[tuple[EdgeType, int], NDArray[Any]]] = {}
-    for kind, part in parts.items():
+    for kind, part in edges_by_type.items():
         ends.setdefault(kind[0], {})[kind, 0] = part.src
         ends.setdefault(kind[2], {})[kind, 1] = part.dst
     nodes: dict[str, int] = {}
@@ -216,7 +216,9 @@ def _graph_of_types(
         used = {end: np.unique(ids) for end, ids in columns.items()}
         labels[of] = intern(
             {
-                f"{relation_name(end[0])}: {('src', 'dst')[end[1]]}": parts[end[0]].labels[ids]
+                f"{relation_name(end[0])}: {('src', 'dst')[end[1]]}": edges_by_type[end[0]].labels[
+                    ids
+                ]
                 for end, ids in used.items()
                 if len(ids)
             }
@@ -227,9 +229,12 @@ def _graph_of_types(
             values = next(filled)[np.searchsorted(ids, columns[end])] if len(ids) else columns[end]
             numbers[end] = values
     graph = Graph.from_coo(
-        {kind: (numbers[kind, 0].astype(dtype), numbers[kind, 1].astype(dtype)) for kind in parts},
+        {
+            kind: (numbers[kind, 0].astype(dtype), numbers[kind, 1].astype(dtype))
+            for kind in edges_by_type
+        },
         num_nodes={**nodes, **num_nodes},
-        edge_data={kind: part.values for kind, part in parts.items()},
+        edge_data={kind: part.values for kind, part in edges_by_type.items()},
         node_data={of: {"node_ids": each.ids} for of, each in labels.items() if each.names is None},
     )
     for of, each in labels.items():

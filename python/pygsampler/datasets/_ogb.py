@@ -215,7 +215,7 @@ def _of_framework(name: str, graph: Any, labels: Any) -> Ogb:
     return Ogb(name, made, taken.get("node_feat"), taken.get("edge_feat"), labels, more=more)
 
 
-def _with_split(made: Ogb, split: Any) -> Ogb:
+def _with_split(dataset: Ogb, split: Any) -> Ogb:
     from dataclasses import replace
 
     import numpy as np
@@ -224,7 +224,7 @@ def _with_split(made: Ogb, split: Any) -> Ogb:
         None if part is None else np.asarray(part).astype(np.int64, copy=False)
         for part in (split.get(key) for key in ("train", "valid", "test"))
     )
-    return replace(made, train=train, val=val, test=test)
+    return replace(dataset, train=train, val=val, test=test)
 
 
 def _of_files(name: str, folder: Path, add_inverse_edge: bool | None) -> Ogb:

@@ -79,7 +79,7 @@ def _of_object(dataset: Any, reverse: bool) -> Graph:
     arrays["y"] = labels
     edges = {tuple(kind): tuple(both) for kind, both in graph["edge_index_dict"].items()}
     nodes = {kind: int(count) for kind, count in graph["num_nodes_dict"].items()}
-    return _made(nodes, edges, arrays, dataset.get_idx_split(), reverse)
+    return _hetero_graph(nodes, edges, arrays, dataset.get_idx_split(), reverse)
 
 
 def _of_files(folder: Path, reverse: bool) -> Graph:
@@ -121,10 +121,10 @@ def _of_files(folder: Path, reverse: bool) -> Graph:
                 path = above / "split" / "time" / of / f"{part}.csv.gz"
                 if path.exists():
                     split[part][of] = files.integers_of(path)
-    return _made(nodes, edges, arrays, split, reverse)
+    return _hetero_graph(nodes, edges, arrays, split, reverse)
 
 
-def _made(
+def _hetero_graph(
     nodes: dict[str, int],
     edges: dict[EdgeType, tuple[Any, Any]],
     arrays: dict[str, dict[str, Any]],

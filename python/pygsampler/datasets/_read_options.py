@@ -89,13 +89,13 @@ def require_target(path: str, source: str | None = None) -> None:
         require_folder(path)
 
 
-def format_of(path: str, given: Any) -> str:
+def format_of(path: str, value: Any) -> str:
     """Returns the format argument, or the format of the file's suffix."""
     listed = ", ".join(FORMATS)
-    if given is not None:
-        if given not in FORMATS:
-            raise ValueError(f"format: expected one of {listed}, got {describe(given)}")
-        return str(given)
+    if value is not None:
+        if value not in FORMATS:
+            raise ValueError(f"format: expected one of {listed}, got {describe(value)}")
+        return str(value)
     found = _by_suffix(path)
     if found is None:
         # Who mistypes a name is not to be told of suffixes.
@@ -153,7 +153,7 @@ def plan_of(
         "undirected": boolean(undirected, "undirected"),
         "numbering": numbering,
         "bits": bits,
-        "data": _data(edge_data, format),
+        "data": _edge_columns(edge_data, format),
         # Whether the caller says which nodes there are; for Python alone.
         "decided": renumber is not None or nodes >= 0,
     }
@@ -179,14 +179,14 @@ def _bits(dtype: Any) -> int:
     raise ValueError(f'dtype: expected "int32", "int64" or None, got {describe(dtype)}')
 
 
-def _data(given: Any, format: str) -> list[dict[str, Any]]:
+def _edge_columns(value: Any, format: str) -> list[dict[str, Any]]:
     """The columns that become arrays over the edges, by the names of these."""
-    if given is None:
+    if value is None:
         return []
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         expected = "a list of names of columns, or a mapping of names to columns"
-        raise TypeError(f"edge_data: expected {expected}, got {describe(given)}")
-    columns = given if isinstance(given, Mapping) else {name: name for name in given}
+        raise TypeError(f"edge_data: expected {expected}, got {describe(value)}")
+    columns = value if isinstance(value, Mapping) else {name: name for name in value}
     if columns and format not in _WITH_DATA:
         listed = ", ".join(_WITH_DATA)
         raise ValueError(f"edge_data: expected a file of format {listed}, got one of {format}")

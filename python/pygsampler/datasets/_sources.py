@@ -64,9 +64,9 @@ def files_of(source: Any, format: str | None = None) -> Files:
     return Files(tuple(sorted(found)), os.path.basename(path.rstrip(os.sep)) or path)
 
 
-def format_of(files: Files, given: Any) -> str:
+def format_of(files: Files, value: Any) -> str:
     """Returns the format of all files: the argument, or the format of their suffixes."""
-    found = {_read_options.format_of(path, given): path for path in reversed(files.paths)}
+    found = {_read_options.format_of(path, value): path for path in reversed(files.paths)}
     if len(found) > 1:
         listed = ", ".join(f"{kind} ({os.path.basename(path)})" for kind, path in found.items())
         raise ValueError(f"{files.name}: expected files of one format, got {listed}")

@@ -290,7 +290,7 @@ class Table:
     def _label(self, i: int, label: str) -> str:
         return str(self._schema.names[self._ends[i]]) if i < 2 else f"edge_data.{label}"
 
-    def _values(self, label: str, column: Any, kind: Kind | None, row: int) -> Any:
+    def _values(self, label: str, column: Any, kind: Kind | None, first_row: int) -> Any:
         """An array over the edges as the engine takes it."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -301,7 +301,7 @@ class Table:
             return pc.cast(column, pa.float64(), safe=False) if numbers else column
         where = f"{self._files.name}: edge_data[{label!r}]"
         if column.null_count:
-            place = row + column.is_null().index(True).as_py()
+            place = first_row + column.is_null().index(True).as_py()
             raise ValueError(f"{self._files.name}: row {place}: {where}: expected a time, got null")
         return pa.array(as_nanoseconds(as_numpy_dates(column, where), where), pa.int64())
 
@@ -417,7 +417,7 @@ def _check_quotes(path: str, mark: str) -> None:
         )
 
 
-def _in_larger_batches(batches: Iterator[Any], rows: int) -> Iterator[list[Any]]:
+def _in_larger_batches(batches: Iterator[Any], min_rows: int) -> Iterator[list[Any]]:
     """Columns of batches, joined where these are small."""
     import pyarrow as pa
 
@@ -425,7 +425,7 @@ def _in_larger_batches(batches: Iterator[Any], rows: int) -> Iterator[list[Any]]
     for columns in batches:
         if len(columns[0]):
             held.append(columns)
-        if sum(len(each[0]) for each in held) >= rows:
+        if sum(len(each[0]) for each in held) >= min_rows:
             yield [pa.concat_arrays(parts) for parts in zip(*held, strict=True)]
             held = []
     if held:
@@ -453,14 +453,14 @@ def _as_text(column: Any) -> Any:
     return column.cast(pa.large_string())
 
 
-def _check_names(column: Any, where: str, row: int) -> None:
+def _check_names(column: Any, where: str, first_row: int) -> None:
     """Raises ValueError for a name that is missing; ``where`` has the place of its row."""
     import pyarrow.compute as pc
 
     missing = pc.or_kleene(column.is_null(), pc.equal(_as_text(column), ""))
     if pc.any(missing).as_py():
         raise ValueError(
-            f"{where.format(row + missing.index(True).as_py())}: expected a name, got none"
+            f"{where.format(first_row + missing.index(True).as_py())}: expected a name, got none"
         )
 
 

@@ -116,7 +116,7 @@ def make_block(g: Any, hop: HopArrays, values: str = "edge_weights") -> Any:
     by the name ``values`` and the names of a program. All ids have ``g``'s id type. The block and
     its features are on the device of ``hop``, wherever ``g`` has them.
     """
-    made = _made(g, hop, values)
+    made = _edge_values(g, hop, values)
     edge_ids = hop.edge_ids.to(hop.src.dtype)
     # dgl.create_block says the same in 0.2 ms instead of 0.01: it looks for the largest index,
     # sorts type names and builds the metagraph, for every block anew.
@@ -208,21 +208,21 @@ def _of_types(
     return []
 
 
-def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
+def make_subgraph(g: Any, rooted: RootedSubgraph, values: str) -> Any:
     """The DGLGraph of a subgraph, with the features of ``g`` and ids as ``make_block`` has them."""
-    arrays = _made(g, made, values)
-    edge_ids = made.edge_ids.to(made.nodes.dtype)
-    count = made.nodes.numel()
-    consecutive_ids = id_range(made.indices.numel(), made.indices)
+    arrays = _edge_values(g, rooted, values)
+    edge_ids = rooted.edge_ids.to(rooted.nodes.dtype)
+    count = rooted.nodes.numel()
+    consecutive_ids = id_range(rooted.indices.numel(), rooted.indices)
     index = heterograph_index.create_unitgraph_from_csr(
-        1, count, count, made.indptr, made.indices, consecutive_ids, ["coo", "csr", "csc"], True
+        1, count, count, rooted.indptr, rooted.indices, consecutive_ids, ["coo", "csr", "csc"], True
     )
-    frames = frames_on(g, made.nodes.device)
+    frames = frames_on(g, rooted.nodes.device)
     subgraph = DGLGraph(
         index,
         g.ntypes,
         g.etypes,
-        utils.extract_node_subframes(frames, [made.nodes]),
+        utils.extract_node_subframes(frames, [rooted.nodes]),
         utils.extract_edge_subframes(frames, [edge_ids]),
     )
     for name, array in arrays.items():
@@ -230,7 +230,7 @@ def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
     return subgraph
 
 
-def _made(g: Any, hop: HopArrays | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
+def _edge_values(g: Any, hop: HopArrays | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
     """Returns the sampler's values of each edge, by names that the graph does not have."""
     made = {} if hop.edge_weights is None else {values: hop.edge_weights}
     made.update(hop.edge_values)

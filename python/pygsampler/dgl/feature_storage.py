@@ -107,12 +107,12 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
     def __len__(self) -> int:
         return len(self.features)
 
-    def __getitem__(self, rows: Any) -> torch.Tensor:
+    def __getitem__(self, index: Any) -> torch.Tensor:
         """The rows of ids, a tensor; or of a slice."""
-        if isinstance(rows, slice):
-            shown: torch.Tensor = self.features._read_all()[rows]
+        if isinstance(index, slice):
+            shown: torch.Tensor = self.features._read_all()[index]
             return shown
-        return read_many([(self.features, as_tensor(rows))], check=True)[0]
+        return read_many([(self.features, as_tensor(index))], check=True)[0]
 
     @classmethod
     def __torch_function__(

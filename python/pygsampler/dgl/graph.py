@@ -43,7 +43,7 @@ class EdgePlaces(NamedTuple):
     place: torch.Tensor
     """The place of the edge with each id, shape [num_edges]."""
 
-    def of(self, edges: torch.Tensor) -> torch.Tensor:
+    def places_of(self, edges: torch.Tensor) -> torch.Tensor:
         """The places of the edges with these ids, int64 and on the CPU as the ids are."""
         return self.place[edges.to(self.place.device)].cpu().long()
 
@@ -74,10 +74,10 @@ class _CachedGraph:
     )
 
     def __init__(
-        self, index: weakref.ref[Any], own: Graph, descent: UnsortedWitness | None = None
+        self, index: weakref.ref[Any], graph: Graph, descent: UnsortedWitness | None = None
     ) -> None:
         self.index = index
-        self.own = own
+        self.own = graph
         # Of a graph that shares DGL's arrays.
         self.descent = descent
         # Of edge types that were joined.
@@ -127,7 +127,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     Raises ``TypeError`` for anything but a DGLGraph, ``NotImplementedError`` for heterographs and
     blocks, ``ValueError`` for seeds where ``g`` can't be sampled.
     """
-    taken = _taken(g, tuple(types))
+    taken = _cached_graph(g, tuple(types))
     own, name = taken.own, str(device)
     if own.device == name:
         return own
@@ -153,7 +153,7 @@ def check_place(g: Any, place: str, device: torch.device, where: str) -> None:
 
 def joint_of(g: Any, types: Sequence[int]) -> HomogeneousIds:
     """Returns the places of the ids of these types in the graph that ``graph_of`` makes."""
-    joint = _taken(g, tuple(types)).joint
+    joint = _cached_graph(g, tuple(types)).joint
     assert joint is not None
     return joint
 
@@ -184,7 +184,7 @@ def edge_places(g: Any, graph: Graph) -> EdgePlaces | None:
     None where ``graph`` knows the ids of DGL: on the host, or pinned there, it does. For a CSC that
     DGL has on a GPU, the table that converts ids to places is built at first use.
     """
-    taken = _taken(g)
+    taken = _cached_graph(g)
     if graph is not taken.own or graph.device == "cpu" or graph.edge_ids is None:
         return None
     if not _has_csc(g):
@@ -206,7 +206,7 @@ def weighted_graph(g: Any, graph: Graph, kind: str, name: str) -> Graph:
     """
     if name not in g.edata:
         _refuse(kind, name, g.edata)
-    taken, array = _taken(g), g.edata[name]
+    taken, array = _cached_graph(g), g.edata[name]
 
     def make(host: Graph) -> Graph:
         where = f"g.edata[{name!r}]"
@@ -255,7 +255,7 @@ def graph_with_arrays(
         return host.with_data(found["edata"], found["ndata"])
 
     about = ("reads", *edges, "", *nodes)
-    return _current(_taken(g), about, [data[name] for _, name, data in parts], make).host
+    return _current(_cached_graph(g), about, [data[name] for _, name, data in parts], make).host
 
 
 def walk_graph(
@@ -294,7 +294,7 @@ def walk_graph(
         made._derived["out", kinds, 0] = form
         return graph
 
-    taken = _taken(g, tuple(types))
+    taken = _cached_graph(g, tuple(types))
     drawn = _current(taken, ("walk", name), arrays, make)
     derived = drawn.host._source._derived
     if second and ("second", "out", None, None, 0) not in derived:
@@ -307,15 +307,15 @@ def walk_graph(
     return placed
 
 
-def _values(g: Any, name: str, types: Sequence[int], found: list[Any]) -> Any:
+def _values(g: Any, name: str, types: Sequence[int], data_by_type: list[Any]) -> Any:
     """The weights of all edges, in the order of their ids."""
     if not types:
-        return found[0][name]
+        return data_by_type[0][name]
     sizes = [g.num_edges(g.canonical_etypes[t]) for t in types]
     return torch.cat(
         [
             data[name].detach().cpu() if name in data else torch.ones(size)
-            for data, size in zip(found, sizes, strict=True)
+            for data, size in zip(data_by_type, sizes, strict=True)
         ]
     )
 
@@ -342,20 +342,23 @@ def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
 
 
 def _current(
-    taken: _CachedGraph, about: tuple[str, ...], arrays: list[Any], make: Callable[[Graph], Graph]
+    cached: _CachedGraph,
+    key_parts: tuple[str, ...],
+    arrays: list[Any],
+    make: Callable[[Graph], Graph],
 ) -> _WeightedGraph:
     """Returns the cached result for these arrays, computed anew if one of them was written to."""
-    key, state = (*about, *map(id, arrays)), tuple(map(_state, arrays))
-    drawn = taken.drawn.get(key)
+    key, state = (*key_parts, *map(id, arrays)), tuple(map(_state, arrays))
+    drawn = cached.drawn.get(key)
     if drawn is None or drawn.state != state or not _are(drawn.arrays, arrays):
-        forget = partial(_forget_drawn, weakref.ref(taken), key)
+        forget = partial(_forget_weighted, weakref.ref(cached), key)
         kept = tuple(weakref.ref(array, forget) for array in arrays)
-        drawn = taken.drawn[key] = _WeightedGraph(kept, state, make(taken.on_host()), {})
+        drawn = cached.drawn[key] = _WeightedGraph(kept, state, make(cached.on_host()), {})
     return drawn
 
 
-def _are(kept: tuple[weakref.ref[Any], ...], arrays: list[Any]) -> bool:
-    return all(ref() is array for ref, array in zip(kept, arrays, strict=True))
+def _are(references: tuple[weakref.ref[Any], ...], arrays: list[Any]) -> bool:
+    return all(ref() is array for ref, array in zip(references, arrays, strict=True))
 
 
 def _put(host: Graph, graph: Graph) -> Graph:
@@ -372,8 +375,8 @@ def _state(array: Any) -> tuple[Any, ...]:
     return (array._version, array.data_ptr()) if counted else ()
 
 
-def _forget_drawn(taken: weakref.ref[_CachedGraph], key: tuple[Any, ...], array: Any) -> None:
-    known = taken()
+def _forget_weighted(cached: weakref.ref[_CachedGraph], key: tuple[Any, ...], array: Any) -> None:
+    known = cached()
     if known is not None:
         drawn = known.drawn.get(key)
         # A tensor that came after it may have its id.
@@ -403,7 +406,7 @@ def check_graph(g: Any, name: str = "g") -> None:
         raise TypeError(f"{name}: expected a dgl.DGLGraph, got {describe(g)}")
 
 
-def _taken(g: Any, types: tuple[int, ...] = ()) -> _CachedGraph:
+def _cached_graph(g: Any, types: tuple[int, ...] = ()) -> _CachedGraph:
     check_graph(g)
     index = g._graph
     key = id(index), types

@@ -99,17 +99,17 @@ class SAINTSampler(OptionSampler, Sampler):
 
     def node_sampler(self, g: Any) -> torch.Tensor:
         """The nodes of a batch of ``g`` in mode ``'node'``, ascending."""
-        return self._vertices(g)
+        return self._sample_nodes(g)
 
     def edge_sampler(self, g: Any) -> torch.Tensor:
         """The nodes of a batch of ``g`` in mode ``'edge'``, ascending."""
-        return self._vertices(g)
+        return self._sample_nodes(g)
 
     def walk_sampler(self, g: Any) -> torch.Tensor:
         """The nodes of a batch of ``g`` in mode ``'walk'``, ascending."""
-        return self._vertices(g)
+        return self._sample_nodes(g)
 
-    def _vertices(self, g: Any) -> torch.Tensor:
+    def _sample_nodes(self, g: Any) -> torch.Tensor:
         check_graph(g)
         nodes, _, _ = self.sample_blocks(g, torch.empty(0, dtype=g.idtype, device=g.device))
         distinct: torch.Tensor = torch.unique(nodes)

@@ -71,12 +71,12 @@ def _by_canonical_type(g: Any, hop: Mapping[Any, Any], where: str) -> dict[Any, 
     return made
 
 
-def reverse_types(g: Any, given: T) -> T | dict[Any, Any]:
+def reverse_types(g: Any, value: T) -> T | dict[Any, Any]:
     """A mapping of edge types of ``g`` by those of ``dgl.reverse(g)``; what is none, as it is."""
-    if not isinstance(given, Mapping):
-        return given
-    kinds = {kind: g.to_canonical_etype(kind) for kind in given}
-    return {(dst, rel, src): given[kind] for kind, (src, rel, dst) in kinds.items()}
+    if not isinstance(value, Mapping):
+        return value
+    kinds = {kind: g.to_canonical_etype(kind) for kind in value}
+    return {(dst, rel, src): value[kind] for kind, (src, rel, dst) in kinds.items()}
 
 
 def batch_to(batch: tuple[Any, Any, Any], output_device: Any) -> tuple[Any, Any, Any]:
@@ -177,23 +177,23 @@ def subgraph_of_types(g: Any, nodes: Any, exclude_eids: Any) -> Any:
     return made.to(place)
 
 
-def seeds_of_types(g: Any, given: Any) -> Ids:
+def seeds_of_types(g: Any, seed_nodes: Any) -> Ids:
     """Returns the seeds of each type, in the order of ``g.ntypes``."""
-    if not isinstance(given, Mapping):
+    if not isinstance(seed_nodes, Mapping):
         if len(g.ntypes) > 1:
             raise TypeError(
-                f"seed_nodes: expected a dict of node types to ids, got {describe(given)}"
+                f"seed_nodes: expected a dict of node types to ids, got {describe(seed_nodes)}"
             )
-        given = {g.ntypes[0]: given}
-    for kind in given:
+        seed_nodes = {g.ntypes[0]: seed_nodes}
+    for kind in seed_nodes:
         if kind not in g.ntypes:
             raise ValueError(f"seed_nodes: expected node types of g, got {kind!r}")
     none = torch.empty(0, dtype=g.idtype, device=g.device)
     seeds = {}
     for kind in g.ntypes:
-        ids = as_ids(given[kind], f"seed_nodes[{kind!r}]") if kind in given else none
+        ids = as_ids(seed_nodes[kind], f"seed_nodes[{kind!r}]") if kind in seed_nodes else none
         # Those of a list are where ``g`` is.
-        tensor = isinstance(given.get(kind), torch.Tensor)
+        tensor = isinstance(seed_nodes.get(kind), torch.Tensor)
         seeds[kind] = ids if tensor else ids.to(g.device)
     return seeds
 
@@ -212,14 +212,14 @@ def place_of(g: Any, seeds: Ids) -> torch.device:
     return next(iter(places.values()), g.device)
 
 
-def _excluded(g: Any, given: Any) -> dict[Any, torch.Tensor]:
-    if not isinstance(given, Mapping):
+def _excluded(g: Any, exclude: Any) -> dict[Any, torch.Tensor]:
+    if not isinstance(exclude, Mapping):
         if len(g.etypes) > 1:
             raise TypeError(
-                f"exclude_eids: expected a dict of edge types to ids, got {describe(given)}"
+                f"exclude_eids: expected a dict of edge types to ids, got {describe(exclude)}"
             )
-        given = {g.canonical_etypes[0]: given}
-    by_type = {g.to_canonical_etype(kind): ids for kind, ids in given.items()}
+        exclude = {g.canonical_etypes[0]: exclude}
+    by_type = {g.to_canonical_etype(kind): ids for kind, ids in exclude.items()}
     made = {}
     for kind in g.canonical_etypes:
         if kind in by_type:
@@ -276,7 +276,7 @@ def graph_of_types(g: Any, reads: _Reads, place: torch.device | None = None) -> 
     host, and from there to the GPU: tables of weights are built, and edges to leave out are found,
     on the host.
     """
-    taken = _taken(g, reads)
+    taken = _cached_graph(g, reads)
     if place is None or place.type == "cpu":
         return taken.graph
     key = str(place), g.device.type == "cpu"
@@ -287,7 +287,7 @@ def graph_of_types(g: Any, reads: _Reads, place: torch.device | None = None) -> 
     return there
 
 
-def _taken(g: Any, reads: _Reads) -> _CachedHeteroGraph:
+def _cached_graph(g: Any, reads: _Reads) -> _CachedHeteroGraph:
     of_edges = _present(g.edges, g.canonical_etypes, reads.edges)
     of_nodes = _present(g.nodes, g.ntypes, reads.nodes)
     arrays = of_edges | of_nodes

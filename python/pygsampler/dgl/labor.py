@@ -114,7 +114,7 @@ class LaborSampler(HeteroOptionSampler):
         )
         self._consecutive.period = batch_dependency
 
-    def _numbers(self, seed: int | None) -> DependentBatchNumber:
+    def _new_batch_number(self, seed: int | None) -> DependentBatchNumber:
         self._consecutive = DependentBatchNumber(seed)
         return self._consecutive
 

@@ -35,7 +35,7 @@ class OptionSampler(BlockSampler):  # type: ignore[misc]
     def __init__(self, options: dict[str, Any], seed: int | None, **kwargs: Any) -> None:
         # Not that of Sampler, which is given a sampler.
         BlockSampler.__init__(self, **kwargs)
-        self._identity = self._numbers(seed)
+        self._identity = self._new_batch_number(seed)
         for name in options.keys() - self._ours:
             self.__dict__.pop(name, None)
         self._options = options
@@ -44,7 +44,7 @@ class OptionSampler(BlockSampler):  # type: ignore[misc]
         if self._samples():
             self._current()
 
-    def _numbers(self, seed: int | None) -> BatchNumber:
+    def _new_batch_number(self, seed: int | None) -> BatchNumber:
         """The numbers of batches under that seed."""
         return BatchNumber(seed)
 

@@ -13,7 +13,7 @@ from pygsampler.dgl.homogeneous import TYPES
 from pygsampler.dgl.walk_arguments import (
     DGLValueError,
     as_dgl_errors,
-    is_typed,
+    is_hetero,
     nodes_of,
     starts_of,
     steps_of,
@@ -81,7 +81,7 @@ class RandomWalkNeighborSampler:
     ) -> None:
         check_graph(G, "G")
         if metapath is None:
-            if is_typed(G):
+            if is_hetero(G):
                 raise ValueError(
                     f"metapath: expected one for a graph of {len(G.ntypes)} node types and "
                     f"{len(G.canonical_etypes)} edge types, got None"
@@ -132,7 +132,7 @@ class RandomWalkNeighborSampler:
         return options
 
     def _is_plain(self) -> bool:
-        return len(self._kinds) == 1 and not is_typed(self.G)
+        return len(self._kinds) == 1 and not is_hetero(self.G)
 
     def __call__(self, seed_nodes: Any) -> Any:
         """Returns the neighbors of ``seed_nodes`` as a graph.

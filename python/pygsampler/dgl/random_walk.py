@@ -17,7 +17,7 @@ from pygsampler.dgl.walk_arguments import (
     DGLValueError,
     WalkSeed,
     as_dgl_errors,
-    is_typed,
+    is_hetero,
     nodes_of,
     pattern_of,
     starts_of,
@@ -117,7 +117,7 @@ def random_walk(
     if restart_prob is not None:
         stop, chances = _chances(restart_prob, steps)
     ids = nodes_of(g, nodes)
-    joint = joint_of(g, sorted(set(path))) if is_typed(g) else None
+    joint = joint_of(g, sorted(set(path))) if is_hetero(g) else None
     options: dict[str, Any] = {"prob": prob, "stop": stop}
     _check_prob(g, prob, joint)
     if joint is None:
@@ -138,7 +138,7 @@ def random_walk(
         traces = _less(traces, [joint.first_node[t] for t in types])
         eids = None if eids is None else _less(eids, [joint.first_edge[t] for t in path])
     if chances is not None:
-        traces, eids = _cut(traces, eids, chances, numbers)
+        traces, eids = _end_by_chance(traces, eids, chances, numbers)
     # Of one type they are 0; a list is read in many times the time.
     kinds = (
         torch.tensor(types, dtype=g.idtype)
@@ -196,7 +196,7 @@ def node2vec_random_walk(
         For a heterograph.
     """
     check_graph(g)
-    if is_typed(g):
+    if is_hetero(g):
         raise NotImplementedError(
             f"g: expected a homogeneous graph for node2vec, got {len(g.ntypes)} node types and "
             f"{len(g.etypes)} edge types; dgl.to_homogeneous(g) makes one of a heterograph"
@@ -311,8 +311,8 @@ def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
     return torch.where(ids < 0, ids, ids - offsets)
 
 
-def _cut(
-    traces: torch.Tensor, eids: torch.Tensor | None, chances: torch.Tensor, numbers: WalkSeed
+def _end_by_chance(
+    traces: torch.Tensor, eids: torch.Tensor | None, chances: torch.Tensor, stop_seed: WalkSeed
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Walks, [steps + 1, walks], that end before each step with its chance.
 
@@ -320,7 +320,7 @@ def _cut(
     all steps up to it.
     """
     going = (1 - chances).cumprod(0)
-    drawn = torch.rand(traces.shape[1], dtype=torch.float64, generator=numbers.generator())
+    drawn = torch.rand(traces.shape[1], dtype=torch.float64, generator=stop_seed.generator())
     steps = torch.searchsorted(-going, -drawn).to(traces.device)
     step = torch.arange(len(chances), device=traces.device).unsqueeze(1)
     ended = step >= steps

@@ -37,7 +37,7 @@ from pygsampler.dgl.hetero import (
 )
 from pygsampler.dgl.option_sampler import OptionSampler
 from pygsampler.dgl.options import EdgeDirection, as_ids, check_direction
-from pygsampler.dgl.walk_arguments import is_typed
+from pygsampler.dgl.walk_arguments import is_hetero
 from pygsampler.samplers import neighbor
 
 __all__ = ["HeteroOptionSampler", "PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
@@ -206,7 +206,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         elif exclude is not None:
             places = edge_places(g, graph)
             if places is not None:
-                graph, exclude = places.graph, places.of(exclude)
+                graph, exclude = places.graph, places.places_of(exclude)
         seeds = seeds if self._seeds_matter else seeds[:0]
         sampled = engine_batch(sampler, graph, seeds, epoch, batch, exclude)
         if isinstance(sampled, Subgraph):
@@ -216,7 +216,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
         values = self._values_as or sampler.edge_values
         blocks = [make_block(g, hop, values) for hop in hops]
-        self._put_beside(g, blocks[-1], sampled)
+        self._attach_extras(g, blocks[-1], sampled)
         return batch_to((hops[0].src, seed_nodes, blocks), self.output_device)
 
     def _of_relations(self, g: Any, seed_nodes: Any, exclude_eids: Any) -> tuple[Any, Any, Any]:
@@ -230,7 +230,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         about = g, seed_nodes, exclude_eids, self._values_as
         return batch_to(sample_hetero(sampler, self._identity, *about), self.output_device)
 
-    def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
+    def _attach_extras(self, g: Any, block: Any, sampled: Any) -> None:
         """Puts a program's results for nodes on the destinations of the last block."""
         found = extra_arrays(self._sampler, sampled, block.dstdata[NID])
         rows = dict(found.of_nodes)
@@ -331,7 +331,7 @@ class HeteroOptionSampler(EdgeDirection, OptionSampler, Sampler):
 
     def _needs_types(self, g: Any, exclude_eids: Any) -> bool:
         """True if a batch is to be sampled by types."""
-        return is_typed(g) or is_by_type(self.fanouts)
+        return is_hetero(g) or is_by_type(self.fanouts)
 
     def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> Any:
         """Returns what samples by types with these fanouts."""

@@ -15,7 +15,7 @@ from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_hetero, su
 from pygsampler.dgl.option_sampler import OptionSampler
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.sampler import Sampler, fanouts_of
-from pygsampler.dgl.walk_arguments import is_typed
+from pygsampler.dgl.walk_arguments import is_hetero
 from pygsampler.samplers import neighbor
 
 __all__ = ["ShaDowKHopSampler"]
@@ -89,7 +89,7 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
             The arguments of ``Sampler.sample_blocks``; for a heterograph dicts of node types and of
             edge types to ids.
         """
-        if not isinstance(g, DGLGraph) or not (is_typed(g) or is_by_type(self.fanouts)):
+        if not isinstance(g, DGLGraph) or not (is_hetero(g) or is_by_type(self.fanouts)):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         by_type = neighbor.PGSampler(
             fanouts_by_type(g, list(self.fanouts) or [0]),

@@ -25,7 +25,7 @@ __all__ = [
     "DGLValueError",
     "WalkSeed",
     "as_dgl_errors",
-    "is_typed",
+    "is_hetero",
     "nodes_of",
     "pattern_of",
     "starts_of",
@@ -60,14 +60,14 @@ class WalkSeed(NamedTuple):
         return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
 
 
-def is_typed(g: Any) -> bool:
+def is_hetero(g: Any) -> bool:
     return len(g.ntypes) != 1 or len(g.canonical_etypes) != 1
 
 
 def steps_of(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tuple[Any, list[int]]:
     """The id of the edge type of each step, and that of the node type at each place."""
     if metapath is None:
-        if is_typed(g):
+        if is_hetero(g):
             raise DGLValueError(
                 f"metapath: expected one for a graph of {len(g.ntypes)} node types and "
                 f"{len(g.canonical_etypes)} edge types, got None"
@@ -151,12 +151,12 @@ def _sampler(kind: type[RandomWalk], seed: int, options: tuple[tuple[str, Any], 
 
 
 def walks_of(
-    kind: type[RandomWalk], graph: Any, ids: torch.Tensor, numbers: WalkSeed, **options: Any
+    kind: type[RandomWalk], graph: Any, ids: torch.Tensor, walk_seed: WalkSeed, **options: Any
 ) -> Any:
     """Returns what a sampler of that kind makes in one call, in torch's tensors."""
     listed = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    sampler = _sampler(kind, numbers.seed, tuple(listed.items()))
-    return engine_batch(sampler, graph, ids, numbers.epoch, numbers.batch)
+    sampler = _sampler(kind, walk_seed.seed, tuple(listed.items()))
+    return engine_batch(sampler, graph, ids, walk_seed.epoch, walk_seed.batch)
 
 
 @contextmanager

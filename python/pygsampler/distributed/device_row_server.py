@@ -42,19 +42,19 @@ class DeviceRowServer(RowServer):
         self._there = self._rows.graph().to(device)
         self._samplers = _Samplers()
 
-    def _drawn(self, question: RowRequest) -> memoryview:
+    def _sample_rows(self, question: RowRequest) -> memoryview:
         plan = self._sampler(question.document, question.seed)._plan
         if not _is_for_device(plan, question.hop):
-            return super()._drawn(question)
+            return super()._sample_rows(question)
         hop = question.hop
 
         def fanouts() -> list[Any]:
             given = plan["fanouts"]
             return [given[len(given) - 1 - hop], *[0] * hop]
 
-        made = self._samplers.of(question, plan, fanouts).sample(
+        made = self._samplers.sampler_for(question, plan, fanouts).sample(
             self._there,
-            _vertices(question),
+            _node_ids(question),
             epoch=question.epoch,
             batch=question.batch,
             exclude=self._rows.excluded(question),
@@ -75,11 +75,11 @@ class HeteroDeviceRowServer(HeteroRowServer):
         self._there = HeteroGraph(dict(rows), partition.num_nodes).to(device)
         self._samplers = _Samplers()
 
-    def _drawn(self, question: RowRequest) -> memoryview:
+    def _sample_rows(self, question: RowRequest) -> memoryview:
         plan = self._sampler(question.document, question.seed)._plan
         hop, relation = divmod(question.hop, len(self._types))
         if not _is_for_device(plan, hop):
-            return super()._drawn(question)
+            return super()._sample_rows(question)
         kind = self._types[relation]
 
         def fanouts() -> list[Any]:
@@ -91,9 +91,9 @@ class HeteroDeviceRowServer(HeteroRowServer):
             return [{**none, kind: own}, *[none] * hop]
 
         exclude = self._rows[relation].excluded(question)
-        made: Any = self._samplers.of(question, plan, fanouts).sample(
+        made: Any = self._samplers.sampler_for(question, plan, fanouts).sample(
             self._there,
-            {kind[2]: _vertices(question)},
+            {kind[2]: _node_ids(question)},
             epoch=question.epoch,
             batch=question.batch,
             exclude=None if exclude is None else {kind: exclude},
@@ -109,7 +109,7 @@ class _Samplers:
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[str, int, int], PGSampler] = OrderedDict()
 
-    def of(
+    def sampler_for(
         self, question: RowRequest, plan: Plan, fanouts: Callable[[], Sequence[Any]]
     ) -> PGSampler:
         """Returns the sampler of a question of a plan; ``fanouts`` has the outermost hop first."""
@@ -129,7 +129,7 @@ def _is_for_device(plan: Plan, hop: int) -> bool:
     return known and not plan["disjoint"] and hop < MOST_HOPS
 
 
-def _vertices(question: RowRequest) -> array[int]:
+def _node_ids(question: RowRequest) -> array[int]:
     return array("i" if question.bits == 32 else "q", bytes(question.vertices))
 
 

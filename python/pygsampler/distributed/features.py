@@ -30,7 +30,7 @@ class DistributedFeatures(RemoteFeatures):
         The service of the graph.
     name : str
         The name of the array.
-    about : object
+    description : object
         The dtype and shape of a row.
     num_nodes : int
         The number of nodes.
@@ -54,7 +54,7 @@ class DistributedFeatures(RemoteFeatures):
         self,
         service: RowService,
         name: str,
-        about: Any,
+        description: Any,
         num_nodes: int,
         bounds: Sequence[int] | None = None,
     ) -> None:
@@ -63,15 +63,15 @@ class DistributedFeatures(RemoteFeatures):
 
         self.name = name
         self._service = service
-        self._dtype: torch.dtype = getattr(torch, about["dtype"])
-        self._shape = (num_nodes, *about["shape"])
-        self._row = self._dtype.itemsize * math.prod(about["shape"])
+        self._dtype: torch.dtype = getattr(torch, description["dtype"])
+        self._shape = (num_nodes, *description["shape"])
+        self._row = self._dtype.itemsize * math.prod(description["shape"])
         # Reads, rows, rows that were kept here, rows of this process's part, and of others.
         self._counts = [0] * 5
         where = service.bounds if bounds is None else bounds
         self._bounds = torch.tensor(where, dtype=torch.int64)
         self._hot = torch.empty(0, dtype=torch.int64)
-        self._hot_rows = torch.empty((0, *about["shape"]), dtype=self._dtype)
+        self._hot_rows = torch.empty((0, *description["shape"]), dtype=self._dtype)
 
     def __len__(self) -> int:
         return int(self._shape[0])
@@ -184,21 +184,21 @@ class DistributedFeatures(RemoteFeatures):
         self,
         came: Sequence[memoryview],
         inverse: torch.Tensor,
-        here: torch.Tensor | None,
-        at: torch.Tensor | None,
+        is_hot: torch.Tensor | None,
+        hot_index: torch.Tensor | None,
     ) -> torch.Tensor:
         import torch
 
         shape = self._shape[1:]
         parts = [_tensor(rows, self._dtype) for rows in came if len(rows)]
         count = len(inverse) and int(inverse.max()) + 1
-        far = count if here is None else int((~here).sum())
+        far = count if is_hot is None else int((~is_hot).sum())
         rows = torch.cat(parts) if parts else torch.empty(0, dtype=self._dtype)
         rows = rows.reshape(far, *shape)
-        if here is not None and at is not None:
+        if is_hot is not None and hot_index is not None:
             both = torch.empty((count, *shape), dtype=self._dtype)
-            both[here] = self._hot_rows[at[here]]
-            both[~here] = rows
+            both[is_hot] = self._hot_rows[hot_index[is_hot]]
+            both[~is_hot] = rows
             rows = both
         return rows[inverse]
 
@@ -206,11 +206,11 @@ class DistributedFeatures(RemoteFeatures):
         return f"DistributedFeatures({self.name!r}, {self._dtype}, shape {self._shape})"
 
 
-def _tensor(rows: memoryview, dtype: torch.dtype) -> torch.Tensor:
+def _tensor(buffer: memoryview, dtype: torch.dtype) -> torch.Tensor:
     """The values behind a buffer, which torch wants writable though nobody writes to it."""
     import torch
 
-    view = buffer_view(address_of(rows), len(rows), rows) if rows.readonly else rows
+    view = buffer_view(address_of(buffer), len(buffer), buffer) if buffer.readonly else buffer
     return torch.frombuffer(view, dtype=dtype)
 
 

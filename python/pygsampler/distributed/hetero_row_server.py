@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._features.features import Features
 from pygsampler.distributed.messages import RowRequest
 from pygsampler.distributed.row_server import RowServerBase, along_out_edges
-from pygsampler.distributed.temporal import timed_rows
+from pygsampler.distributed.temporal import time_sorted_rows
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
@@ -34,7 +34,7 @@ class HeteroRowServer(RowServerBase):
         kind, _, array_name = name.partition(SEPARATOR)
         return Features.from_tensor(self.shard.nodes[kind].ndata[array_name])
 
-    def _drawn(self, question: RowRequest) -> memoryview:
+    def _sample_rows(self, question: RowRequest) -> memoryview:
         sampler = self._sampler(question.document, question.seed)
         plan = sampler._plan
         hop, relation = divmod(question.hop, len(self._widths))
@@ -44,11 +44,11 @@ class HeteroRowServer(RowServerBase):
         graph: Any = self.shard.graph._source
         edge_array = plan.edge_array
         if plan.get("time") is not None:
-            graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
+            graph, timed = self._time_sorted(plan["time"], plan["mask"], plan["prob"])
             if timed[relation] is not None:
                 by_time = timed[relation].memory.address, 0
         elif edge_array is not None:
-            graph = graph._drawn_by(*edge_array)
+            graph = graph._sampled_edges(*edge_array)
         return self._read(
             question,
             graph,
@@ -62,10 +62,10 @@ class HeteroRowServer(RowServerBase):
             by_time=by_time,
         )
 
-    def _timed(self, name: str, mask: str | None, prob: str | None) -> tuple[Any, list[Any]]:
+    def _time_sorted(self, name: str, mask: str | None, prob: str | None) -> tuple[Any, list[Any]]:
         """The relations' rows in the order of time, and their times.
 
-        ``RelationGroup._timed`` computes the same for a whole graph.
+        ``RelationGroup._time_sorted`` computes the same for a whole graph.
         """
         key = name, mask, prob
         found = self._by_time.get(key)
@@ -74,13 +74,13 @@ class HeteroRowServer(RowServerBase):
         rows = self.shard.graph._source
         for way, by in (("mask", mask), ("prob", prob)):
             if by is not None:
-                rows = rows._drawn_by(way, by)
+                rows = rows._sampled_edges(way, by)
         timed: list[Any] = []
         for own in self.shard.relations:
             edata = own.graph.edata
             how = [each if each in edata else None for each in (mask, prob)]
             has = name in edata or name in own.times
-            timed.append(timed_rows(own, name, *how) if has else None)
+            timed.append(time_sorted_rows(own, name, *how) if has else None)
         made = rows._of_rows(
             {
                 kind: plain if part is None else part.graph

@@ -95,9 +95,9 @@ class RowReply(NamedTuple):
     rows: memoryview
 
     @classmethod
-    def of(cls, rows: memoryview) -> RowReply:
+    def from_buffer(cls, buffer: memoryview) -> RowReply:
         """Rows that are here, and stay as long as the view."""
-        return cls(address_of(rows) if len(rows) else 0, len(rows), "", rows)
+        return cls(address_of(buffer) if len(buffer) else 0, len(buffer), "", buffer)
 
     @classmethod
     def failed(cls, error: str) -> RowReply:
@@ -129,6 +129,6 @@ def read_replies(message: memoryview, count: int) -> list[RowReply]:
     return found
 
 
-def joined(pieces: Sequence[bytes | memoryview]) -> bytes:
+def concatenate(pieces: Sequence[bytes | memoryview]) -> bytes:
     """Returns several pieces as a single message."""
     return b"".join(pieces)

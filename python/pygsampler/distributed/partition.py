@@ -74,11 +74,11 @@ class Shard:
         raise TypeError("Shard: created by Partition.shard only")
 
     @classmethod
-    def _of(cls, rank: int, about: Mapping[str, Any], graph: Graph) -> Shard:
+    def _from_graph(cls, rank: int, description: Mapping[str, Any], graph: Graph) -> Shard:
         shard = object.__new__(cls)
         shard._by_id, shard.rank, shard.graph = None, rank, graph
-        shard.first, shard.last = about["first"], about["last"]
-        shard.first_edge = about["first_edge"]
+        shard.first, shard.last = description["first"], description["last"]
+        shard.first_edge = description["first_edge"]
         shard.edge_ids = graph.file_arrays.get(_EDGE_IDS)
         shard.ndata, shard.times = _named(graph, _OF_NODES), _named(graph, _TIMES)
         return shard
@@ -238,7 +238,7 @@ class Partition:
                 f"{path}: expected part {rank} of a graph of {self.num_nodes} nodes, with "
                 f"{about['num_edges']} edges, got {graph.num_nodes} and {graph.num_edges}"
             )
-        return Shard._of(rank, about, graph)
+        return Shard._from_graph(rank, about, graph)
 
     def __repr__(self) -> str:
         return (
@@ -397,9 +397,9 @@ def description(folder: Path) -> dict[str, Any]:
     return about
 
 
-def describe_parts(folder: Path, about: dict[str, Any]) -> None:
+def describe_parts(folder: Path, description: dict[str, Any]) -> None:
     """Writes what a folder says of its parts."""
-    whole_ = {"format": _FORMAT, "version": _VERSION, **about}
+    whole_ = {"format": _FORMAT, "version": _VERSION, **description}
     (folder / _ABOUT).write_text(json.dumps(whole_, indent=1) + "\n")
 
 
@@ -432,7 +432,7 @@ def written(
                     **({} if ids is None else {_EDGE_IDS: ids[start:end]}),
                     **{f"{_OF_NODES}{k}": rows_[first:last] for k, rows_ in of_nodes.items()},
                     **{
-                        f"{_TIMES}{k}": _rows(rows_, graph.indices[start:end])
+                        f"{_TIMES}{k}": _read_rows(rows_, graph.indices[start:end])
                         for k, rows_ in times.items()
                     },
                 },
@@ -476,7 +476,7 @@ def _part(graph: Graph, offsets: Array, start: int, end: int, ids: Array | None)
     """The rows whose offsets those are, as a graph of the same nodes."""
     rebased = offsets.numpy() - start
     edata = {
-        name: values[start:end] if ids is None else _rows(values, ids[start:end])
+        name: values[start:end] if ids is None else _read_rows(values, ids[start:end])
         for name, values in graph.edata.items()
     }
     return Graph.from_csc(
@@ -484,7 +484,7 @@ def _part(graph: Graph, offsets: Array, start: int, end: int, ids: Array | None)
     )
 
 
-def _rows(values: Array, ids: Array) -> Array:
+def _read_rows(values: Array, ids: Array) -> Array:
     """Rows by their numbers."""
     return as_array(Features.from_tensor(values).read(ids), "edge_data")
 

@@ -82,7 +82,7 @@ class PartitionedRelation(Relation):
             self._outward.close()
         super().close()
 
-    def _kept(self, key: Any, make: Any) -> NoReturn:
+    def _cached(self, key: Any, make: Any) -> NoReturn:
         if isinstance(self._service, NoService):
             self._service.check(None)
         raise ValueError(
@@ -90,7 +90,7 @@ class PartitionedRelation(Relation):
             "of another family"
         )
 
-    def _drawn_by(self, kind: str, name: str) -> PartitionedRelation:
+    def _sampled_edges(self, kind: str, name: str) -> PartitionedRelation:
         if isinstance(self._service, NoService):
             self._service.check(None)
         # Each part has its own tables; the service knows the names.
@@ -116,7 +116,7 @@ class PartitionedRelation(Relation):
         # Where there are none the service says so.
         return self if self._outward is None else self._outward
 
-    def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
+    def _row_counts(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
         edges, more = self._partition.num_edges, self._partition.has_edge_ids
         return (
             graph_data.RowCount(graph_data.EDGES, edges, more),
@@ -148,11 +148,11 @@ class PartitionedGroup(RelationGroup):
         made._service = service
         return made
 
-    def _drawn_by(self: G, kind: str, name: str) -> G:
+    def _sampled_edges(self: G, kind: str, name: str) -> G:
         # As a partitioned relation.
         return self
 
-    def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> NoReturn:
+    def _time_sorted(self, name: str, mask: str | None = None, prob: str | None = None) -> NoReturn:
         raise refusal("times", self._num_parts)
 
 

@@ -77,7 +77,7 @@ def _cuthill_mckee(graph: Graph) -> npt.NDArray[np.int64]:
         raise ImportError(
             "reorder: reverse Cuthill-McKee needs SciPy: pip install scipy"
         ) from error
-    indptr, indices = _whole_rows(graph), graph.indices.numpy()
+    indptr, indices = _full_indptr(graph), graph.indices.numpy()
     # An edge counts in both directions.
     size = graph.num_nodes
     matrix = csr_matrix((np.ones(len(indices), np.int8), indices, indptr), (size, size))
@@ -85,7 +85,7 @@ def _cuthill_mckee(graph: Graph) -> npt.NDArray[np.int64]:
     return np.asarray(order, np.int64)
 
 
-def _whole_rows(graph: Graph) -> npt.NDArray[np.int64]:
+def _full_indptr(graph: Graph) -> npt.NDArray[np.int64]:
     """Returns where each node's row begins, trailing rows included."""
     import numpy as np
 
@@ -98,7 +98,7 @@ def _renumbered(graph: Graph, order: npt.NDArray[np.int64]) -> Graph:
     """The graph whose node i is ``order[i]`` of this one. Rows keep the order of their edges."""
     import numpy as np
 
-    indptr = _whole_rows(graph)
+    indptr = _full_indptr(graph)
     degrees = np.diff(indptr)[order]
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(degrees)])
     # The place that each edge has had.
@@ -109,7 +109,7 @@ def _renumbered(graph: Graph, order: npt.NDArray[np.int64]) -> Graph:
     ids = old if graph.edge_ids is None else graph.edge_ids.numpy()[old]
     width = np.int32 if len(old) <= np.iinfo(np.int32).max and graph.dtype == "int32" else np.int64
     ids = ids if graph.edge_ids is not None else ids.astype(width)
-    ndata = {key: _rows(values, order) for key, values in graph.ndata.items()}
+    ndata = {key: _read_rows(values, order) for key, values in graph.ndata.items()}
     made = Graph.from_csc(
         starts, indices, edge_ids=ids, num_nodes=graph.num_nodes, edge_data=graph.edata
     ).with_data(node_data=ndata)
@@ -119,5 +119,5 @@ def _renumbered(graph: Graph, order: npt.NDArray[np.int64]) -> Graph:
     return made
 
 
-def _rows(values: Any, order: Any) -> Any:
+def _read_rows(values: Any, order: Any) -> Any:
     return Features.from_tensor(values).read(order)

@@ -15,8 +15,14 @@ from pygsampler._graph.graph import Graph
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.request import empty_request
-from pygsampler.distributed.messages import FEATURES, RowReply, RowRequest, joined, read_requests
-from pygsampler.distributed.temporal import timed_rows
+from pygsampler.distributed.messages import (
+    FEATURES,
+    RowReply,
+    RowRequest,
+    concatenate,
+    read_requests,
+)
+from pygsampler.distributed.temporal import time_sorted_rows
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
@@ -35,20 +41,20 @@ class RowServerBase:
 
     def answer(self, message: bytes | memoryview) -> bytes:
         """The answers to the questions of a message, one behind another."""
-        return joined(
+        return concatenate(
             [
                 piece
                 for question in read_requests(memoryview(message))
-                for piece in self.rows(question).pieces()
+                for piece in self.reply(question).pieces()
             ]
         )
 
-    def rows(self, question: RowRequest) -> RowReply:
+    def reply(self, question: RowRequest) -> RowReply:
         """The answer to a question; what goes wrong is one, too."""
         try:
             if question.hop == FEATURES:
-                return RowReply.of(self._values(question))
-            return RowReply.of(self._drawn(question))
+                return RowReply.from_buffer(self._values(question))
+            return RowReply.from_buffer(self._sample_rows(question))
         except Exception as error:
             return RowReply.failed(f"{type(error).__name__}: {error}")
 
@@ -66,7 +72,7 @@ class RowServerBase:
         """The array of that name."""
         raise NotImplementedError
 
-    def _drawn(self, question: RowRequest) -> memoryview:
+    def _sample_rows(self, question: RowRequest) -> memoryview:
         """The memory of the rows that a question asks for."""
         raise NotImplementedError
 
@@ -141,7 +147,7 @@ class RowServer(RowServerBase):
     def _table(self, name: str) -> Features:
         return Features.from_tensor(self.shard.ndata[name])
 
-    def _drawn(self, question: RowRequest) -> memoryview:
+    def _sample_rows(self, question: RowRequest) -> memoryview:
         sampler = self._sampler(question.document, question.seed)
         plan = sampler._plan
         shard, width = self.shard, self._edge_id_bits
@@ -156,13 +162,13 @@ class RowServer(RowServerBase):
         elif plan["family"] == "rows" and (plan["arrays"] or plan.edge_array is not None):
             # What stands beside edges is by their places.
             if plan.edge_array is not None:
-                graph = graph._drawn_by(*plan.edge_array)
+                graph = graph._sampled_edges(*plan.edge_array)
             graph = graph._with_arrays(plan["arrays"], ())
         elif plan["family"] == "temporal":
-            timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
-            graph, by_time = timed.graph, (timed.memory.address, int(timed.by_vertex))
+            timed = time_sorted_rows(shard, plan["time"], plan["mask"], plan["prob"])
+            graph, by_time = timed.graph, (timed.memory.address, int(timed.by_node))
         elif (drawn_by := plan.edge_array) is not None:
-            graph = graph._drawn_by(*drawn_by)
+            graph = graph._sampled_edges(*drawn_by)
         elif ids is not None:
             graph, ids = self._with_ids(), None
             first = 0

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from pygsampler._engine import library, memory
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.exchange import Exchange, Message
-from pygsampler.distributed.messages import FEATURES, RowReply, RowRequest, joined, read_replies
+from pygsampler.distributed.messages import (
+    FEATURES,
+    RowReply,
+    RowRequest,
+    concatenate,
+    read_replies,
+)
 from pygsampler.distributed.row_server import along_out_edges
 from pygsampler.errors import ClosedError, Error
 
@@ -124,18 +130,18 @@ class RowService:
         for kind in ("prob", "mask", "edge_types"):
             name = plan.get(kind)
             if name is not None:
-                self._about(kind, name)
+                self._array_description(kind, name)
 
     def check_arrays(self, names: Sequence[str], weight: str | None) -> None:
         """Refuses names of edge arrays that the parts do not have, or not with a number an edge."""
         for kind, name in [*(("edata", name) for name in names), ("weight", weight)]:
-            if name is not None and (shape := self._about(kind, name)["shape"]):
+            if name is not None and (shape := self._array_description(kind, name)["shape"]):
                 raise ValueError(
                     f"{kind}: expected an edge array with a number for each edge, got {name!r} "
                     f"with {tuple(shape)}"
                 )
 
-    def _about(self, kind: str, name: str) -> Any:
+    def _array_description(self, kind: str, name: str) -> Any:
         """Returns the facts about the edge array of that name."""
         if name not in self._arrays:
             have = ", ".join(map(repr, self._arrays)) or "none"
@@ -237,9 +243,9 @@ class RowService:
                 here: list[RowReply] = []
                 if self._owner is not None:
                     own, questions[self._exchange.rank] = questions[self._exchange.rank], []
-                    here = [self._owner.rows(question) for question in own]
+                    here = [self._owner.reply(question) for question in own]
                 given = self._exchange.ask(
-                    [joined([q.message() for q in part]) for part in questions],
+                    [concatenate([q.message() for q in part]) for part in questions],
                     self._answers,
                     leaving=self._leaving and not busy,
                 )
@@ -286,7 +292,7 @@ class RowService:
         words = array("q", bytes(8 * (_ASK_WORDS + places + 1)))
         going: list[_PendingRequest] = []
         for job in self._jobs:
-            if not self._asked(job, words):
+            if not self._wait_for_request(job, words):
                 continue
             going.append(job)
             hop, bits, *addresses = words[:_ASK_WORDS]
@@ -313,7 +319,7 @@ class RowService:
         self._jobs = going
         return questions, askers, fetches
 
-    def _asked(self, job: _PendingRequest, words: array[int]) -> bool:
+    def _wait_for_request(self, job: _PendingRequest, words: array[int]) -> bool:
         """Waits for a job's next question; False where it asks nothing more."""
         try:
             while not self._ending:
@@ -331,11 +337,11 @@ class RowService:
         self,
         askers: Sequence[tuple[_PendingRequest, list[int]]],
         fetches: Sequence[RowFetch],
-        found: Sequence[Iterator[RowReply]],
+        replies: Sequence[Iterator[RowReply]],
     ) -> None:
         """Gives jobs their answers, which stay until every job has asked again, or is done."""
         for fetch in fetches:
-            came = [(part, next(found[part])) for part, _ in fetch.questions()]
+            came = [(part, next(replies[part])) for part, _ in fetch.questions()]
             wrong = [f"part {part}: {rows.error}" for part, rows in came if rows.error]
             if not fetch.rows.set_running_or_notify_cancel():
                 continue
@@ -349,7 +355,7 @@ class RowService:
             errors: list[str] = []
             for place in asked:
                 part = place % self._parts
-                rows = next(found[part])
+                rows = next(replies[part])
                 list_[2 * place], list_[2 * place + 1] = rows.address, rows.size
                 if rows.error:
                     errors.append(f"part {part}: {rows.error}")

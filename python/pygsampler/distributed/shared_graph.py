@@ -96,13 +96,13 @@ def share(
     wanted = boolean(out_edges, "out_edges")
     with _DescriptorChannel(group, timeout) as wires:
         peers = _ProcessDeviceGroup(wires, index, part)
-        wires.same("options", lambda: (part, weights, wanted))
-        wires.same("graph", lambda: _outline(host))
+        wires.require_equal("options", lambda: (part, weights, wanted))
+        wires.require_equal("graph", lambda: _outline(host))
         made = Relation._later(host, index, False, GroupPlacement(peers, wires.rank))
         try:
             wires.each(made._handle)
             for name in weights:
-                wires.each(lambda name=name: made._drawn_by("prob", name)._handle())  # type: ignore[misc]
+                wires.each(lambda name=name: made._sampled_edges("prob", name)._handle())  # type: ignore[misc]
             if wanted:
                 wires.each(lambda: made._transposed()._handle())
         except BaseException:
@@ -144,13 +144,15 @@ def share_features(
     if not isinstance(features, Features):
         raise TypeError(f"features: expected Features, got {describe(features)}")
     index, part = _checked(device, replicate, timeout)
-    values = features._known().cpu()
+    values = features._open_array().cpu()
     heat = row_access_counts(graph, values)
     with _DescriptorChannel(group, timeout) as wires:
         peers = _ProcessDeviceGroup(wires, index, part)
-        wires.same("options", lambda: (part, heat is None))
-        wires.same("features", lambda: (str(values.dtype), values.shape, _ends(values)))
-        return features._shared_as(wires.each(lambda: peers.at(wires.rank, values, heat)))
+        wires.require_equal("options", lambda: (part, heat is None))
+        wires.require_equal(
+            "features", lambda: (str(values.dtype), values.shape, _end_checksums(values))
+        )
+        return features._shared_as(wires.each(lambda: peers.array_for(wires.rank, values, heat)))
 
 
 def _checked(device: Any, replicate: Any, timeout: Any) -> tuple[int, float]:
@@ -179,11 +181,11 @@ def _names(prob: Any, host: Relation) -> list[str]:
 
 def _outline(host: Relation) -> tuple[Any, ...]:
     """Returns facts that tell one graph from another, without reading all of it."""
-    sums = [_ends(part) for part in host._open()[:3] if part is not None]
+    sums = [_end_checksums(part) for part in host._open()[:3] if part is not None]
     return host.num_nodes, host.num_edges, host.dtype, sums
 
 
-def _ends(values: Array) -> list[int]:
+def _end_checksums(values: Array) -> list[int]:
     """Checksums of an array's first and last MiB."""
     most = min(values.nbytes, 1 << 20)
     places = values._address, values._address + values.nbytes - most
@@ -225,7 +227,7 @@ class _ProcessDeviceGroup:
                     "PCIe); graph.to(device) gives each a copy, graph.pin(device) reads the host's"
                 )
 
-    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
+    def array_for(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
         with library.handle_lock():
             found = self._made.get(id(values))
             if found is not None:
@@ -245,12 +247,12 @@ class _ProcessDeviceGroup:
     ) -> tuple[list[ArrayPiece], Array]:
         width, places = values.nbytes // len(values), wires.size
 
-        def cut() -> list[ArrayPiece]:
+        def split() -> list[ArrayPiece]:
             about = values.nbytes, width, self.granularity, places, self.replicate
             return layout(*about, heat) if wires.rank == 0 else []
 
         # One process counts, since all of them on one machine would do the same work.
-        pieces = [ArrayPiece(*one) for one in wires.gather(wires.each(cut))[0]]
+        pieces = [ArrayPiece(*one) for one in wires.gather(wires.each(split))[0]]
         making: list[SharedArrayBuilder] = []
         try:
 
@@ -308,7 +310,7 @@ class _DescriptorChannel:
         """Returns the values of all processes."""
         return self._group.gather(mine)
 
-    def same(self, what: str, mine: Callable[[], object]) -> None:
+    def require_equal(self, what: str, mine: Callable[[], object]) -> None:
         """Raises ValueError in all processes where one of them has another."""
         everyone = self.gather(self.each(mine))
         for rank, theirs in enumerate(everyone):
@@ -341,7 +343,7 @@ class _DescriptorChannel:
             raise error
         return mine
 
-    def swap(self, own: SharedArrayBuilder, pieces: Sequence[ArrayPiece]) -> None:
+    def swap(self, builder: SharedArrayBuilder, pieces: Sequence[ArrayPiece]) -> None:
         """Gives this process's pieces to all others, and takes theirs.
 
         One process after another gives, so that nobody waits for one that waits itself.
@@ -352,10 +354,10 @@ class _DescriptorChannel:
             for at in range(0, len(numbers), _AT_ONCE):
                 some = numbers[at : at + _AT_ONCE]
                 if rank == self.rank:
-                    self._give(own, some)
+                    self._give(builder, some)
                     continue
                 try:
-                    self._take(own, rank, some)
+                    self._take(builder, rank, some)
                 except (TimeoutError, ConnectionError):
                     # The others hear of it at once, and not at the end of their patience.
                     self._hang_up()
@@ -371,17 +373,17 @@ class _DescriptorChannel:
             one.close()
         self._sockets.clear()
 
-    def _give(self, own: SharedArrayBuilder, numbers: Sequence[int]) -> None:
+    def _give(self, builder: SharedArrayBuilder, piece_numbers: Sequence[int]) -> None:
         descriptors: list[int] = []
         try:
-            descriptors.extend(own.export(number) for number in numbers)
+            descriptors.extend(builder.export(number) for number in piece_numbers)
             for one in self._sockets.values():
-                socket.send_fds(one, [struct.pack("<q", numbers[0])], descriptors)
+                socket.send_fds(one, [struct.pack("<q", piece_numbers[0])], descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _take(self, own: SharedArrayBuilder, rank: int, numbers: Sequence[int]) -> None:
+    def _take(self, builder: SharedArrayBuilder, rank: int, piece_numbers: Sequence[int]) -> None:
         try:
             text, descriptors, _, _ = socket.recv_fds(self._sockets[rank], 8, _AT_ONCE)
         except TimeoutError:
@@ -392,14 +394,14 @@ class _DescriptorChannel:
             if len(text) < 8:
                 raise ConnectionError(f"share: expected rank {rank}, which is gone")
             (first,) = struct.unpack("<q", text)
-            if first != numbers[0] or len(descriptors) != len(numbers):
+            if first != piece_numbers[0] or len(descriptors) != len(piece_numbers):
                 raise ConnectionError(
-                    f"share: expected {len(numbers)} descriptors of rank {rank} from piece "
-                    f"{numbers[0]} on, got {len(descriptors)} from {first} on; a limit of open "
-                    "files (ulimit -n) drops those beyond it"
+                    f"share: expected {len(piece_numbers)} descriptors of rank {rank} from piece "
+                    f"{piece_numbers[0]} on, got {len(descriptors)} from {first} on; a limit of "
+                    "open files (ulimit -n) drops those beyond it"
                 )
-            for number, descriptor in zip(numbers, descriptors, strict=True):
-                own.take(number, descriptor)
+            for number, descriptor in zip(piece_numbers, descriptors, strict=True):
+                builder.take(number, descriptor)
         except CudaError as error:
             raise CudaError(
                 f"{error}; that is memory of rank {rank}, which this process may be unable to "

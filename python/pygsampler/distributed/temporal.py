@@ -62,11 +62,11 @@ def times_of(
     return PartitionTimes(name, True in floats, tuple(each is not None for each in found))
 
 
-def timed_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> Any:
-    """A part's rows in the order of times, as ``Graph._timed`` makes them."""
+def time_sorted_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> Any:
+    """A part's rows in the order of times, as ``Relation._time_sorted`` makes them."""
     own = shard.times.get(name)
     relation: Any = shard.graph._relation
     if own is None:
-        return relation._timed(name, mask, prob)
+        return relation._time_sorted(name, mask, prob)
     key = "time of sources", name, mask, prob
-    return relation._kept(key, lambda: relation._by_time(name, own, False, None, mask, prob))
+    return relation._cached(key, lambda: relation._by_time(name, own, False, None, mask, prob))

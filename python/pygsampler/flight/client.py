@@ -116,7 +116,7 @@ class Client:
             (answer,) = self._flight.do_action(flight.Action("about", b""), options)
             return json.loads(answer.body.to_pybytes())
 
-        about: dict[str, Any] = self._asked(ask)
+        about: dict[str, Any] = self._request(ask)
         return about
 
     def sample(
@@ -261,23 +261,23 @@ class Client:
             seed = sampler.seed
             epoch = sampler._numbers.chosen_epoch(epoch)
             batch = sampler._numbers.chosen_batch(batch)
-        return Ticket.asked(plan, path, spans, seed, epoch, batch, seeds, seed_time, exclude)
+        return Ticket.from_request(plan, path, spans, seed, epoch, batch, seeds, seed_time, exclude)
 
     def _answer(self, ticket: Ticket) -> Any:
         text, rows = ticket.written()
 
         def get(options: Any) -> Any:
             if rows is None:
-                return _whole(self._flight.do_get(flight.Ticket(text), options))
+                return _read_result(self._flight.do_get(flight.Ticket(text), options))
             descriptor = flight.FlightDescriptor.for_command(text)
             writer, reader = self._flight.do_exchange(descriptor, options)
             with writer:
                 writer.begin(rows.schema)
                 writer.write_batch(rows)
                 writer.done_writing()
-                return _whole(reader)
+                return _read_result(reader)
 
-        made = self._asked(get)
+        made = self._request(get)
         if isinstance(made, Visits):
             # What is sent does not say whose they are. Along types of edges it is one type's.
             kind, ids = None, ticket.seeds
@@ -286,7 +286,7 @@ class Client:
             made._by(as_ids(ids, "seeds"), kind)
         return made
 
-    def _asked(self, ask: Any) -> Any:
+    def _request(self, ask: Any) -> Any:
         """Returns the answer to a request, which is repeated while the server is busy."""
         end, pause = time.monotonic() + self._timeout, _PAUSE
         while True:
@@ -327,5 +327,5 @@ class Client:
         return f"Client({self.location!r})"
 
 
-def _whole(reader: Any) -> Any:
+def _read_result(reader: Any) -> Any:
     return decode_result(reader.schema, (chunk.data for chunk in reader))

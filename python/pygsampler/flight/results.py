@@ -103,7 +103,7 @@ class SentResult:
             kind = "typed"
         self._owner = result
         self._data, self._words, more = _opened(result)
-        self._parts = _parts(kind, self._words, **more)
+        self._parts = _record_parts(kind, self._words, **more)
         about = {
             "version": VERSION,
             "kind": kind,
@@ -149,13 +149,13 @@ class SentResult:
 
 def decode_result(schema: Any, batches: Iterable[Any]) -> Any:
     """The result that a schema and record batches are of; ValueError where they are of none."""
-    about = _about(schema)
+    about = _read_metadata(schema)
     kind, words = about["kind"], about["words"]
     more: dict[str, Any]
     more = {name: about[name] for name in ("names", "node_types", "edge_types") if name in about}
     _check_words(kind, words, more)
     try:
-        parts = _parts(kind, words, **more)
+        parts = _record_parts(kind, words, **more)
     except (IndexError, KeyError, TypeError, ValueError):
         raise _damaged("words", f"those of {kind}", f"{len(words)} words") from None
     header = -(-8 * len(words) // at.ALIGNMENT) * at.ALIGNMENT
@@ -177,7 +177,7 @@ def decode_result(schema: Any, batches: Iterable[Any]) -> Any:
     buffer.write_words(words, memory.data)
     # The words of a result on the CPU stand where it begins.
     memory.header = memory.data
-    return _made(kind, memory, about)
+    return _build_result(kind, memory, about)
 
 
 def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
@@ -195,23 +195,23 @@ def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
     return result._address, list(result._words), {}
 
 
-def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
-    numbers = about["epoch"], about["batch"]
+def _build_result(kind: str, memory: Memory, metadata: dict[str, Any]) -> Any:
+    numbers = metadata["epoch"], metadata["batch"]
     if kind in ("blocks", "subgraph"):
-        return _KINDS[kind].made._of(memory, *numbers, tuple(about["names"]))
+        return _KINDS[kind].made._from_memory(memory, *numbers, tuple(metadata["names"]))
     if kind == "typed":
-        schema = Schema(tuple(about["node_types"]), tuple(map(tuple, about["edge_types"])))
-        return MiniBatch._of(memory, *numbers, schema=schema)
+        schema = Schema(tuple(metadata["node_types"]), tuple(map(tuple, metadata["edge_types"])))
+        return MiniBatch._from_memory(memory, *numbers, schema=schema)
     if kind == "visits":
-        return Visits._of(memory, *numbers)
-    made = _KINDS[kind].made._of(memory, *numbers, about["seed"])
-    if kind == "walks" and about["node_types"] is not None:
-        made.node_types = tuple(about["node_types"])
-        made.edge_types = tuple(map(tuple, about["edge_types"]))
+        return Visits._from_memory(memory, *numbers)
+    made = _KINDS[kind].made._from_memory(memory, *numbers, metadata["seed"])
+    if kind == "walks" and metadata["node_types"] is not None:
+        made.node_types = tuple(metadata["node_types"])
+        made.edge_types = tuple(map(tuple, metadata["edge_types"]))
     return made
 
 
-def _about(schema: Any) -> dict[str, Any]:
+def _read_metadata(schema: Any) -> dict[str, Any]:
     """Returns the metadata, with all that they have to have."""
     try:
         about = json.loads((schema.metadata or {})[KEY])
@@ -233,11 +233,11 @@ def _about(schema: Any) -> dict[str, Any]:
     return dict(about)
 
 
-def _name(given: Any) -> str | EdgeValueName:
+def _name(value: Any) -> str | EdgeValueName:
     """Returns the name of an array; for arrays of a block the block's number comes first."""
-    if isinstance(given, str):
-        return given
-    block, name = given
+    if isinstance(value, str):
+        return value
+    block, name = value
     if type(block) is not int or block < 0 or not isinstance(name, str):
         raise ValueError("name")
     return EdgeValueName(block, name)
@@ -275,7 +275,7 @@ def _num_words(words: Sequence[int], types: int, relations: int, extras: int) ->
     return at.num_words(words[at.NUM_HOPS], types, relations, extras)
 
 
-def _parts(
+def _record_parts(
     kind: str,
     words: Sequence[int],
     names: Sequence[str | EdgeValueName] = (),
@@ -326,7 +326,7 @@ def _parts(
 
 
 def _block(
-    about: Mapping[str, Any],
+    fields: Mapping[str, Any],
     words: Sequence[int],
     start: int,
     widths: Sequence[int],
@@ -338,15 +338,15 @@ def _block(
         "first_dst": words[start + at.FIRST_DST],
     }
     values = [*_values(at.BLOCK_ROWS, words, start, widths), *more]
-    return _RecordPart({"part": "block", **about, **counts}, values)
+    return _RecordPart({"part": "block", **fields, **counts}, values)
 
 
 def _values(
-    rows: Iterable[ArrayDescriptor], words: Sequence[int], start: int, widths: Sequence[int]
+    descriptors: Iterable[ArrayDescriptor], words: Sequence[int], start: int, widths: Sequence[int]
 ) -> list[_Values]:
     """The arrays that there are, of rows whose words begin at ``start``."""
     found = []
-    for name, bits, length, more, offset in rows:
+    for name, bits, length, more, offset in descriptors:
         if words[start + offset]:
             dtype = bits if isinstance(bits, str) else {32: "int32", 64: "int64"}[widths[bits]]
             found.append(_Values(name, start + offset, words[start + length] + more, dtype))
@@ -355,10 +355,10 @@ def _values(
     return found
 
 
-def _list_types(parts: Iterable[_RecordPart]) -> dict[str, Any]:
+def _list_types(record_parts: Iterable[_RecordPart]) -> dict[str, Any]:
     """The type of each column of arrays: the widest that a part has of that name."""
     found: dict[str, str] = {}
-    for part in parts:
+    for part in record_parts:
         for values in part.values:
             if found.get(values.name) != "int64":
                 found[values.name] = values.dtype

@@ -203,13 +203,13 @@ class _ResultBuilder:
         self._forms: set[Any] = set()
         self._lock = threading.Lock()
 
-    def turn(self) -> RequestSlot:
+    def acquire_slot(self) -> RequestSlot:
         """The right to be answered; an error where all are taken."""
         if not self._free.acquire(blocking=False):
             raise busy(self.limits.requests)
         return RequestSlot(self._free)
 
-    def about(self) -> dict[str, Any]:
+    def describe_graph(self) -> dict[str, Any]:
         """Describes the graph that is served, for clients."""
         graph = self.graph
         typed = is_heterogeneous(graph)
@@ -293,8 +293,8 @@ class RequestSlot:
 class _Pieces:
     """The record batches of an answer. Flight lets go of it when the client has them, or left."""
 
-    def __init__(self, sent: SentResult, turn: RequestSlot) -> None:
-        self._turn = turn
+    def __init__(self, sent: SentResult, slot: RequestSlot) -> None:
+        self._turn = slot
         self._batches = sent.batches()
 
     def __iter__(self) -> Iterator[Any]:
@@ -313,7 +313,7 @@ class _Flight(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         with encode_error():
-            turn = self._answers.turn()
+            turn = self._answers.acquire_slot()
             sent = self._answers.result(Ticket.read(_short(ticket.ticket)))
             return flight.GeneratorStream(sent.schema, _Pieces(sent, turn))
 
@@ -321,7 +321,7 @@ class _Flight(flight.FlightServerBase):  # type: ignore[misc]
         with encode_error():
             text = _short(descriptor.command or b"")
             rows = self._arrays(reader)
-            turn = self._answers.turn()
+            turn = self._answers.acquire_slot()
             try:
                 sent = self._answers.result(Ticket.read(text, rows))
                 writer.begin(sent.schema)
@@ -349,7 +349,7 @@ class _Flight(flight.FlightServerBase):  # type: ignore[misc]
         with encode_error():
             if action.type != "about":
                 raise ValueError(f"action: expected 'about', got {describe(action.type)}")
-            return [json.dumps(self._answers.about()).encode()]
+            return [json.dumps(self._answers.describe_graph()).encode()]
 
     def list_actions(self, context: Any) -> Any:
         return [("about", "What is served: the graph's sizes, and how much may be asked for.")]

@@ -65,7 +65,7 @@ class Ticket(NamedTuple):
     spans: bool = False
 
     @classmethod
-    def asked(
+    def from_request(
         cls,
         plan: Plan,
         path: Iterable[Any],
@@ -83,9 +83,9 @@ class Ticket(NamedTuple):
             seed,
             epoch,
             batch,
-            _by_type(seeds, "seeds", _ids),
-            None if seed_time is None else _by_type(seed_time, "seed_time", _numbers),
-            None if exclude is None else _by_type(exclude, "exclude", _ids),
+            _convert_by_type(seeds, "seeds", _ids),
+            None if seed_time is None else _convert_by_type(seed_time, "seed_time", _times),
+            None if exclude is None else _convert_by_type(exclude, "exclude", _ids),
             tuple(path),
             spans,
         )
@@ -112,15 +112,15 @@ class Ticket(NamedTuple):
                 dates[name] = dated
             value = _numbers_of(value)
             if isinstance(value, Mapping):
-                about[name] = dict(_kept(rows, name, value.items()))
+                about[name] = dict(_short_lists(rows, name, value.items()))
             else:
-                about.update(_kept(rows, name, [(None, value)]))
+                about.update(_short_lists(rows, name, [(None, value)]))
         if dates:
             about["dates"] = dates
         return json.dumps(about).encode(), _batch(rows) if rows else None
 
     @classmethod
-    def read(cls, text: bytes, rows: Any = None) -> Ticket:
+    def read(cls, text: bytes, arrays: Any = None) -> Ticket:
         """Reads a ticket from elsewhere; TypeError or ValueError says what is wrong with it."""
         try:
             about = json.loads(text)
@@ -141,9 +141,9 @@ class Ticket(NamedTuple):
         plan = about.get("plan")
         if not isinstance(plan, dict):
             raise TypeError(f"plan: expected a JSON object, got {describe(plan)}")
-        lists = _lists(rows)
-        given = {name: _joined(about.get(name), name, lists) for name in ("seeds", "seed_time")}
-        exclude = _joined(about.get("exclude"), "exclude", lists)
+        lists = _lists(arrays)
+        given = {name: _combine(about.get(name), name, lists) for name in ("seeds", "seed_time")}
+        exclude = _combine(about.get("exclude"), "exclude", lists)
         if lists:
             raise ValueError(
                 f"arrays: expected seeds, seed_time and exclude, got {next(iter(lists))[0]!r}"
@@ -187,58 +187,58 @@ def _plan(fields: dict[str, Any]) -> Plan:
         raise ValueError(f"plan: expected the field {error}, got none") from None
 
 
-def _by_type(given: Any, where: str, one: Any) -> Any:
-    if isinstance(given, Mapping):
+def _convert_by_type(value: Any, where: str, one: Any) -> Any:
+    if isinstance(value, Mapping):
         return {
-            relation_name(kind): one(each, f"{where}[{kind!r}]") for kind, each in given.items()
+            relation_name(kind): one(each, f"{where}[{kind!r}]") for kind, each in value.items()
         }
-    return one(given, where)
+    return one(value, where)
 
 
-def _ids(given: Any, where: str) -> array[int]:
-    view = as_int64(as_ids(given, where))
+def _ids(value: Any, where: str) -> array[int]:
+    view = as_int64(as_ids(value, where))
     made = array("q")
     made.frombytes(memory.integer_view(view.address, view.length, 64).cast("B"))
     return made
 
 
-def _numbers(given: Any, where: str) -> Any:
+def _times(value: Any, where: str) -> Any:
     """A number, an array of int64 or float64, or ``NanosecondTimes`` of dates or spans."""
-    given = as_numpy_dates(given, where)
-    kind = datetime_kind(given)
+    value = as_numpy_dates(value, where)
+    kind = datetime_kind(value)
     if kind:
-        return NanosecondTimes(_numbers(as_nanoseconds(given, where), where), _DTYPES[kind])
-    if getattr(given, "ndim", None) == 0:
-        given = given.item()
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        return given
+        return NanosecondTimes(_times(as_nanoseconds(value, where), where), _DTYPES[kind])
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
     try:
-        return _ids(given, where)
+        return _ids(value, where)
     except TypeError:
         pass
     try:
-        return array("d", given.tolist() if hasattr(given, "tolist") else given)
+        return array("d", value.tolist() if hasattr(value, "tolist") else value)
     except TypeError:
-        raise TypeError(f"{where}: expected numbers, got {describe(given)}") from None
+        raise TypeError(f"{where}: expected numbers, got {describe(value)}") from None
 
 
-def _dtypes(given: Any) -> Any:
+def _dtypes(value: Any) -> Any:
     """Returns the kinds of a ticket's times, by type where they are; None if none were dates."""
-    if isinstance(given, Mapping):
-        found = {name: _dtypes(each) for name, each in given.items()}
+    if isinstance(value, Mapping):
+        found = {name: _dtypes(each) for name, each in value.items()}
         return {name: dtype for name, dtype in found.items() if dtype} or None
-    return given.dtype if isinstance(given, NanosecondTimes) else None
+    return value.dtype if isinstance(value, NanosecondTimes) else None
 
 
-def _numbers_of(given: Any) -> Any:
+def _numbers_of(value: Any) -> Any:
     """The same as numbers alone."""
-    if isinstance(given, Mapping):
-        return {name: _numbers_of(each) for name, each in given.items()}
-    return given.values if isinstance(given, NanosecondTimes) else given
+    if isinstance(value, Mapping):
+        return {name: _numbers_of(each) for name, each in value.items()}
+    return value.values if isinstance(value, NanosecondTimes) else value
 
 
-def _kept(
-    rows: list[dict[str, Any]], name: str, lists: Iterable[tuple[Any, Any]]
+def _short_lists(
+    records: list[dict[str, Any]], name: str, lists: Iterable[tuple[Any, Any]]
 ) -> Iterable[tuple[str, Any]]:
     """Returns the lists by type that stay in the JSON; the long ones become rows."""
     for kind, values in lists:
@@ -248,17 +248,17 @@ def _kept(
             yield name if kind is None else kind, values.tolist()
         else:
             column = "ids" if values.typecode == "q" else "numbers"
-            rows.append({"name": name, "type": kind, column: values})
+            records.append({"name": name, "type": kind, column: values})
 
 
-def _batch(rows: list[dict[str, Any]]) -> Any:
+def _batch(records: list[dict[str, Any]]) -> Any:
     columns = []
     for field in ARRAYS:
         if not pyarrow.types.is_list(field.type):
-            columns.append(pyarrow.array([row[field.name] for row in rows], field.type))
+            columns.append(pyarrow.array([row[field.name] for row in records], field.type))
             continue
         offsets, values = [0], []
-        for row in rows:
+        for row in records:
             held = row.get(field.name)
             values.append(pyarrow.array([] if held is None else held, field.type.value_type))
             offsets.append(offsets[-1] + len(values[-1]))
@@ -267,17 +267,19 @@ def _batch(rows: list[dict[str, Any]]) -> Any:
     return pyarrow.RecordBatch.from_arrays(columns, schema=ARRAYS)
 
 
-def _lists(rows: Any) -> dict[tuple[str, Any], Any]:
+def _lists(record_batch: Any) -> dict[tuple[str, Any], Any]:
     """The lists of a record batch that came from elsewhere, by name and type."""
     found: dict[tuple[str, Any], Any] = {}
-    if rows is None:
+    if record_batch is None:
         return found
-    if rows.schema != ARRAYS:
-        raise ValueError(f"arrays: expected columns {_shown(ARRAYS)}, got {_shown(rows.schema)}")
-    rows.validate(full=True)
-    for row in range(rows.num_rows):
-        name, kind = (rows.column(place)[row].as_py() for place in (0, 1))
-        ids, numbers = (rows.column(place)[row].values for place in (2, 3))
+    if record_batch.schema != ARRAYS:
+        raise ValueError(
+            f"arrays: expected columns {_shown(ARRAYS)}, got {_shown(record_batch.schema)}"
+        )
+    record_batch.validate(full=True)
+    for row in range(record_batch.num_rows):
+        name, kind = (record_batch.column(place)[row].as_py() for place in (0, 1))
+        ids, numbers = (record_batch.column(place)[row].values for place in (2, 3))
         values = ids if numbers is None or not len(numbers) else numbers
         if name is None or values is None or values.null_count or (name, kind) in found:
             raise ValueError(
@@ -291,35 +293,35 @@ def _shown(schema: Any) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 
-def _joined(given: Any, name: str, lists: dict[tuple[str, Any], Any]) -> Any:
+def _combine(value: Any, name: str, lists: dict[tuple[str, Any], Any]) -> Any:
     """Takes a name's values out of the JSON and the arrays, and returns them."""
     kinds = [kind for found, kind in lists if found == name]
     of_arrays = {kind: lists.pop((name, kind)) for kind in kinds}
     if None in of_arrays:
-        if given is not None or len(of_arrays) > 1:
+        if value is not None or len(of_arrays) > 1:
             raise ValueError(f"{name}: expected one list, or lists by type, got both")
         return of_arrays[None]
-    scalar = name == "seed_time" and isinstance(given, (int, float)) and not isinstance(given, bool)
-    if given is not None and not scalar and not isinstance(given, (list, dict)):
-        raise TypeError(f"{name}: expected a list, or lists by type, got {describe(given)}")
-    if isinstance(given, dict):
-        for kind, each in given.items():
+    scalar = name == "seed_time" and isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is not None and not scalar and not isinstance(value, (list, dict)):
+        raise TypeError(f"{name}: expected a list, or lists by type, got {describe(value)}")
+    if isinstance(value, dict):
+        for kind, each in value.items():
             if not isinstance(each, list) or kind in of_arrays:
                 raise TypeError(f"{name}[{kind!r}]: expected one list, got {describe(each)}")
     if of_arrays:
-        if given is not None and not isinstance(given, dict):
+        if value is not None and not isinstance(value, dict):
             raise ValueError(f"{name}: expected one list, or lists by type, got both")
-        return {**(given or {}), **of_arrays}
-    return given
+        return {**(value or {}), **of_arrays}
+    return value
 
 
-def _dates(given: Any) -> dict[str, Any]:
+def _dates(value: Any) -> dict[str, Any]:
     """Returns which fields of a ticket from elsewhere were dates or spans."""
-    if given is None:
+    if value is None:
         return {}
-    if not isinstance(given, dict):
-        raise TypeError(f"dates: expected an object of dtypes by field, got {describe(given)}")
-    for name, dtype in given.items():
+    if not isinstance(value, dict):
+        raise TypeError(f"dates: expected an object of dtypes by field, got {describe(value)}")
+    for name, dtype in value.items():
         if name not in ("seed_time", "window"):
             raise ValueError(f"dates: expected seed_time and window, got {describe(name)}")
         each = dtype.values() if name == "seed_time" and isinstance(dtype, dict) else [dtype]
@@ -330,7 +332,7 @@ def _dates(given: Any) -> dict[str, Any]:
                     f"dates[{name!r}]: expected {' or '.join(map(repr, known))}, got "
                     f"{describe(one)}"
                 )
-    return given
+    return value
 
 
 def _dated(times: Any, dtypes: Any) -> Any:
@@ -352,17 +354,17 @@ def _dated(times: Any, dtypes: Any) -> Any:
     }
 
 
-def _metapath(given: Any) -> tuple[Any, ...]:
-    if given is None:
+def _metapath(value: Any) -> tuple[Any, ...]:
+    if value is None:
         return ()
-    ok = isinstance(given, list) and all(
+    ok = isinstance(value, list) and all(
         isinstance(kind, str)
         or (isinstance(kind, list) and len(kind) == 3 and all(isinstance(of, str) for of in kind))
-        for kind in given
+        for kind in value
     )
     if not ok:
         raise TypeError(
             "metapath: expected a list of [source, relation, destination] or of names of "
-            f"relations, got {describe(given)}"
+            f"relations, got {describe(value)}"
         )
-    return tuple(kind if isinstance(kind, str) else tuple(kind) for kind in given)
+    return tuple(kind if isinstance(kind, str) else tuple(kind) for kind in value)

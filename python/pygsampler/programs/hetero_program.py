@@ -114,7 +114,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
     def _graph(self, graph: Any) -> Any:
         return self._joint(graph).graph
 
-    def _given(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
+    def _program_inputs(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
         joint = self._joint(graph)
         return joint.graph, homogeneous_ids(seeds, graph, joint)
 
@@ -122,7 +122,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
         """Returns the ids of excluded edges in the homogeneous view; None without any."""
         if exclude is None:
             return None
-        counts = {kind: graph[kind]._relation._rows()[0].number for kind in joint.edges}
+        counts = {kind: graph[kind]._relation._row_counts()[0].number for kind in joint.edges}
         of_types = check_by_type(exclude, "exclude", joint.edges, "the program")
         return ids_in_homogeneous(of_types, "exclude", joint.edges, counts, "int64", graph._device)
 

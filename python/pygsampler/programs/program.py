@@ -196,7 +196,7 @@ class ProgramFunction:
             raise TypeError(f"{name}: expected {'=, '.join(missing)}=, got none")
         constants = {key: inputs.as_constant(value) for key, value in constants.items()}
         tensors = {
-            key: InputContent.of(f"{name}: {key}", value)
+            key: InputContent.from_value(f"{name}: {key}", value)
             for key, value in constants.items()
             if inputs.is_tensor(value)
         }
@@ -327,7 +327,7 @@ class Program(EngineSampler, Sampler[Any]):
         lines: Sequence[str] = plan["code"]
         self._node_inputs = NodeInputs({}, name) if node_inputs is None else node_inputs
         names, rows = arrays(lines), operator_arrays(lines, "features")
-        self._reads = ProgramArrayNames.of(*names, plan["weight"], rows)
+        self._reads = ProgramArrayNames.from_names(*names, plan["weight"], rows)
         edges, nodes, rows = (
             tuple(each for each in of if input_of(each) is None) for of in (*names, rows)
         )
@@ -573,7 +573,7 @@ class Program(EngineSampler, Sampler[Any]):
         """
         check_graph(graph)
         batches = integer(batches, "batches", 1)
-        best = self._made_of(self._fields())
+        best = self._with_fields(self._fields())
         found = best._median(graph, seeds, epoch, batches)
 
         def tried(field: str, name: str) -> None:
@@ -581,7 +581,7 @@ class Program(EngineSampler, Sampler[Any]):
             given = best._plan.get(field) or ()
             if name not in given:
                 fields = {**best._fields(), field: [*given, name]}
-                other = self._made_of(fields)
+                other = self._with_fields(fields)
                 took = other._median(graph, seeds, epoch, batches)
                 if took < 0.97 * found:
                     best, found = other, took
@@ -635,7 +635,7 @@ class Program(EngineSampler, Sampler[Any]):
         """
         check_graph(graph)
         batches = integer(batches, "batches", 1)
-        timed = self._made_of({**self._fields(), "timed": True})
+        timed = self._with_fields({**self._fields(), "timed": True})
         timed._extras = (*timed._extras, _TIMES)
         lines = library.call("ProgramLines", timed._plan.document).split("\n")
         columns: list[list[float]] = []
@@ -643,7 +643,7 @@ class Program(EngineSampler, Sampler[Any]):
             made: Any = timed.sample(graph, seeds, epoch=epoch, batch=max(batch, 0)).cpu()
             if batch >= 0:
                 columns.append(made.extra[_TIMES].tolist())
-        return Profile._of(lines, [median(each) for each in zip(*columns, strict=True)])
+        return Profile._from_times(lines, [median(each) for each in zip(*columns, strict=True)])
 
     def launch(
         self,
@@ -676,7 +676,7 @@ class Program(EngineSampler, Sampler[Any]):
             "threads": threads,
             "form": form,
             "asynchronous": asynchronous,
-            "row_plan": None if graph._service is None else self._whole_rows(),
+            "row_plan": None if graph._service is None else self._full_rows_plan(),
         }
         if graph._device < 0 or self._told == _TOLD:
             return dispatch(SampleRequest(self, read, seeds, **how))
@@ -687,19 +687,19 @@ class Program(EngineSampler, Sampler[Any]):
         log_compile_times()
         return job
 
-    def _whole_rows(self) -> Plan:
+    def _full_rows_plan(self) -> Plan:
         """Returns the plan that requests rows and edge arrays from a partitioned graph."""
         edges, _ = self.array_names
         return Plan(family="rows", arrays=sorted(edges))
 
     def with_gpu_share(self, share: float) -> Program:
-        return self._bounded(self._made_of(self._fields()), share)
+        return self._bounded(self._with_fields(self._fields()), share)
 
     def with_seed(self, seed: int | None) -> Program:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return Program(self._fields(), seed, self._name, self._constants, self._node_inputs)
 
-    def _made_of(self, fields: Mapping[str, Any]) -> Program:
+    def _with_fields(self, fields: Mapping[str, Any]) -> Program:
         """Another sampler of the same draws, with batch 0 of epoch 0 as its next."""
         other = Program(fields, self.seed, self._name, self._constants, self._node_inputs)
         other._numbers.is_drawn = self._numbers.is_drawn
@@ -707,13 +707,13 @@ class Program(EngineSampler, Sampler[Any]):
 
     def _view(self, graph: Stored, memory: Memory, epoch: int, batch: int) -> MiniBatch | Subgraph:
         if self._result == "subgraph":
-            return Subgraph._of(memory, epoch, batch, self._extras)
-        return MiniBatch._of(memory, epoch, batch, self._extras)
+            return Subgraph._from_memory(memory, epoch, batch, self._extras)
+        return MiniBatch._from_memory(memory, epoch, batch, self._extras)
 
     def group_launcher(
         self, graph: Stored, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        return TorchLauncher.of(self, Program, graph, epoch, form)
+        return TorchLauncher.for_sampler(self, Program, graph, epoch, form)
 
     def _torch_view(
         self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int

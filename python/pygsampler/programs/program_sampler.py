@@ -24,7 +24,7 @@ class ProgramSampler(Sampler[T_co]):
     """A sampler whose batches a ``Program`` samples.
 
     Its seed is the program's. A subclass has ``launch``; if the program samples another graph or
-    other seeds than the arguments, ``_graph`` and ``_given`` return these.
+    other seeds than the arguments, ``_graph`` and ``_program_inputs`` return these.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class ProgramSampler(Sampler[T_co]):
         """The graph that the program samples."""
         return graph
 
-    def _given(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
+    def _program_inputs(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
         """The graph and the seeds of a batch that the program samples."""
         return self._graph(graph), seeds
 
-    def _of(self: S, program: Any) -> S:
+    def _around(self: S, program: Any) -> S:
         """Another sampler around a program of the same function, which counts for itself."""
         other = copy.copy(self)
         ProgramSampler.__init__(other, program)
@@ -82,10 +82,10 @@ class ProgramSampler(Sampler[T_co]):
 
     def with_seed(self: S, seed: int | None) -> S:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
-        return self._of(self._program.with_seed(seed))
+        return self._around(self._program.with_seed(seed))
 
     def with_gpu_share(self: S, share: float) -> S:
-        return self._of(self._program.with_gpu_share(share))
+        return self._around(self._program.with_gpu_share(share))
 
     def explain(self, graph: Any, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """Explains the program on the graph that it samples, as ``Program.explain`` does.
@@ -110,7 +110,7 @@ class ProgramSampler(Sampler[T_co]):
         epoch, batches
             The arguments of ``Program.profile``.
         """
-        about = self._given(graph, seeds)
+        about = self._program_inputs(graph, seeds)
         found: Profile = self._program.profile(*about, epoch=epoch, batches=batches)
         return found
 
@@ -124,8 +124,8 @@ class ProgramSampler(Sampler[T_co]):
         epoch, batches
             The arguments of ``Program.tuned``.
         """
-        about = self._given(graph, seeds)
-        return self._of(self._program.tuned(*about, epoch=epoch, batches=batches))
+        about = self._program_inputs(graph, seeds)
+        return self._around(self._program.tuned(*about, epoch=epoch, batches=batches))
 
 
 class ProgramSamplerWithInputs(ProgramSampler[T_co]):

@@ -101,7 +101,7 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
         other._walk = other._walk.with_gpu_share(share)
         return other
 
-    def _of(self, program: Any) -> WalkProgram:
+    def _around(self, program: Any) -> WalkProgram:
         return WalkProgram(program, self._walk.length)
 
     def _many(

@@ -108,9 +108,11 @@ class Attributes(Sampler):
             return None
         if not self.is_hetero:
             values = self.graph.ndata.get(name)
-            return None if values is None else self._as_given(values.torch())
+            return None if values is None else self._in_data_direction(values.torch())
         arrays = self.graph.ndata.items()
-        found = {kind: self._as_given(of[name].torch()) for kind, of in arrays if name in of}
+        found = {
+            kind: self._in_data_direction(of[name].torch()) for kind, of in arrays if name in of
+        }
         return found or None
 
     @property
@@ -121,15 +123,15 @@ class Attributes(Sampler):
         """
         found = self._of_edges(self._names()[0])
         if isinstance(found, dict):
-            return {kind: self._as_given(times) for kind, times in found.items()}
-        return None if found is None else self._as_given(found)
+            return {kind: self._in_data_direction(times) for kind, times in found.items()}
+        return None if found is None else self._in_data_direction(found)
 
     @property
     def edge_weight(self) -> Any:
         """The weights of the in-edges, with types a dict of joined names; None without."""
         return self._of_edges(self._names()[1])
 
-    def _as_given(self, times: torch.Tensor) -> torch.Tensor:
+    def _in_data_direction(self, times: torch.Tensor) -> torch.Tensor:
         """Converts times between the sampled graph and the direction of the caller."""
         return -times if self._mirrored else times
 

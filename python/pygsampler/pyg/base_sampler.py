@@ -278,11 +278,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         more: dict[str, Any],
         number: Callable[..., tuple[int, int]],
         sampled: Callable[..., Any],
-        drawn: Callable[[Any], None] | None = None,
+        on_negatives: Callable[[Any], None] | None = None,
     ) -> Any:
         """Implements ``sample_from_edges`` for the batch of ``number``, sampled by ``sampled``.
 
-        ``drawn`` is called with the negatives, if any, before the batch is sampled.
+        ``on_negatives`` is called with the negatives, if any, before the batch is sampled.
         """
         if not self._sampler.is_rooted:
             raise ValueError(
@@ -294,8 +294,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         identity = number(sources, (name, targets))
         kind = inputs.input_type
 
-        def sample(given: Any, time: Any) -> Any:
-            seeds = options.ids(given, "seeds") if kind is None else given
+        def sample(nodes: Any, time: Any) -> Any:
+            seeds = options.ids(nodes, "seeds") if kind is None else nodes
             return sampled(seeds, identity, self._times_of(seeds, time, "edge_label_time"))
 
         known = self._node_time()
@@ -306,8 +306,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, times):
-            if drawn is not None:
-                drawn(negatives)
+            if on_negatives is not None:
+                on_negatives(negatives)
             out = edge_sample(
                 EdgeSamplerInput(
                     inputs.input_id, sources, targets, inputs.label, inputs.time, kind
@@ -333,7 +333,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         row, col = (options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col))
         return row, col, b"targets"
 
-    def _begin(self, asked: Any, neg_sampling: Any = None) -> LookaheadBatch | None:
+    def _begin(self, inputs: Any, neg_sampling: Any = None) -> LookaheadBatch | None:
         """Starts the batch of a later call with these arguments, without side effects.
 
         It takes no number of the sampler, nor of torch's generator. Errors are raised by the later
@@ -358,11 +358,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             return coming
 
         try:
-            if isinstance(asked, NodeSamplerInput):
-                _, seeds, times, named = self._request(asked, {})
+            if isinstance(inputs, NodeSamplerInput):
+                _, seeds, times, named = self._request(inputs, {})
                 begin(seeds, number(*named), times)
             elif neg_sampling is None or not has_custom_rule(neg_sampling):
-                self._sample_links(asked, neg_sampling, {}, number, begin, drawn.append)
+                self._sample_links(inputs, neg_sampling, {}, number, begin, drawn.append)
         except Exception:
             # `Stop`, or what is wrong.
             pass
@@ -410,7 +410,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     # Whether seeds have times.
     _is_temporal = False
 
-    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
+    def _times_of(self, seeds: Any, bounds: Any, where: str) -> Any:
         """The bounds of seeds; None for a sampler without times."""
         return None
 
@@ -459,7 +459,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         else:
             edges, num_edges = output_edges(batch)
             out = self._of_hops(node, subgraph_ids, edges, num_nodes, num_edges)
-        self._put_beside(out, batch)
+        self._attach_extras(out, batch)
         return out
 
     def _induced(self, node: torch.Tensor, subgraph_ids: torch.Tensor | None) -> SamplerOutput:
@@ -499,10 +499,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=subgraph_ids)
         out.sort_order = "col"
         _put_values(out, edges)
-        self._put_beside(out, batch, old)
+        self._attach_extras(out, batch, old)
         return out
 
-    def _put_beside(self, out: SamplerOutput, batch: MiniBatch, old: Any = None) -> None:
+    def _attach_extras(self, out: SamplerOutput, batch: MiniBatch, old: Any = None) -> None:
         """Puts a program's results for nodes where our loaders look for them, too."""
         found = extra_arrays(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:
@@ -518,9 +518,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 f"those that were sampled, got {describe(self.subgraph_type.value)}"
             )
 
-    def _hops(self, made: int) -> int:
+    def _hops(self, num_hops: int) -> int:
         """Returns how many hops were asked for, of a batch that has so many."""
-        return made
+        return num_hops
 
     def _edge_array(self) -> Any:
         """The graph without the edges that are never sampled."""

@@ -308,24 +308,24 @@ def _ids(edges: Any, kind: Any) -> Any:
     return ids
 
 
-def _columns(given: Any, where: str, things: str, count: Any) -> Iterator[FeatureColumn]:
-    frames, others = _frames(given)
-    for name, features in check_features(others, where, things, count).items():
+def _columns(value: Any, where: str, row_noun: str, count: Any) -> Iterator[FeatureColumn]:
+    frames, others = _frames(value)
+    for name, features in check_features(others, where, row_noun, count).items():
         yield FeatureColumn(name, None, features)
     for name, frame in frames.items():
-        yield from _of_frame(frame, name, None, f"{where}[{name!r}]", things, count)
+        yield from _of_frame(frame, name, None, f"{where}[{name!r}]", row_noun, count)
 
 
-def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterator[FeatureColumn]:
-    if given is None:
+def _hetero_columns(value: Any, where: str, row_noun: str, counts: Any) -> Iterator[FeatureColumn]:
+    if value is None:
         return
-    kinds = "{'x': {'paper': x}}" if things == "nodes" else "{'w': {('a', 'to', 'b'): w}}"
-    if not isinstance(given, Mapping):
+    kinds = "{'x': {'paper': x}}" if row_noun == "nodes" else "{'w': {('a', 'to', 'b'): w}}"
+    if not isinstance(value, Mapping):
         raise TypeError(
             f"{where}: expected a mapping of names to mappings of types to arrays, as {kinds}, "
-            f"got {describe(given)}"
+            f"got {describe(value)}"
         )
-    for name, of_types in (given if counts is None else by_name(given, counts)).items():
+    for name, of_types in (value if counts is None else by_name(value, counts)).items():
         if not isinstance(of_types, Mapping):
             raise TypeError(
                 f"{where}[{name!r}]: expected a mapping of types to arrays for data with types, as "
@@ -336,10 +336,10 @@ def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterato
         for kind, values in of_types.items():
             count = None if counts is None else counts[kind]
             if is_tensor_frame(values):
-                called, of_kind = f"{where}[{name!r}][{kind!r}]", f"{things} of {kind!r}"
+                called, of_kind = f"{where}[{name!r}][{kind!r}]", f"{row_noun} of {kind!r}"
                 yield from _of_frame(values, name, kind, called, of_kind, count)
                 continue
-            features = check_features({name: values}, where, f"{things} of {kind!r}", count)[name]
+            features = check_features({name: values}, where, f"{row_noun} of {kind!r}", count)[name]
             if features._cache is not None:
                 raise ValueError(
                     f"{where}[{name!r}][{kind!r}]: expected features without a cache for data with "
@@ -348,35 +348,38 @@ def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterato
             yield FeatureColumn(name, kind, features)
 
 
-def _frames(given: Any) -> tuple[dict[Any, Any], Any]:
+def _frames(value_by_name: Any) -> tuple[dict[Any, Any], Any]:
     """Returns the frames among some features, and the others."""
-    if not isinstance(given, Mapping):
-        return {}, given
-    frames = {name: value for name, value in given.items() if is_tensor_frame(value)}
-    return frames, {name: value for name, value in given.items() if name not in frames}
+    if not isinstance(value_by_name, Mapping):
+        return {}, value_by_name
+    frames = {name: value for name, value in value_by_name.items() if is_tensor_frame(value)}
+    return frames, {name: value for name, value in value_by_name.items() if name not in frames}
 
 
 def _of_frame(
-    frame: Any, name: Any, kind: Any, where: str, things: str, count: Any
+    frame: Any, name: Any, kind: Any, where: str, row_noun: str, count: Any
 ) -> Iterator[FeatureColumn]:
     """Returns the features that are the tensors of a frame, checked as ``check_features`` does."""
-    if not things.startswith("nodes"):
-        raise TypeError(f"{where}: expected an array of {things}, got a TensorFrame")
+    if not row_noun.startswith("nodes"):
+        raise TypeError(f"{where}: expected an array of {row_noun}, got a TensorFrame")
     for part, values in frame_tables(frame, where).items():
-        features = check_features({name: values}, where.partition("[")[0], things, count)[name]
+        features = check_features({name: values}, where.partition("[")[0], row_noun, count)[name]
         yield FeatureColumn(name, kind, features, part, frame)
 
 
-def check_features(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
+def check_features(
+    value_by_name: Any, where: str, row_noun: str, count: int | None
+) -> dict[str, Features]:
     """Returns features by name, checked: a row for each of ``count`` things."""
-    if given is None:
+    if value_by_name is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(value_by_name, Mapping):
         raise TypeError(
-            f"{where}: expected a mapping of names to arrays, as {{'x': x}}, got {describe(given)}"
+            f"{where}: expected a mapping of names to arrays, as {{'x': x}}, got "
+            f"{describe(value_by_name)}"
         )
     named = {}
-    for name, values in given.items():
+    for name, values in value_by_name.items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
             raise ValueError(f"{where}: expected names of attributes, got {name!r}")
         if name in _TAKEN:
@@ -389,12 +392,12 @@ def check_features(given: Any, where: str, things: str, count: int | None) -> di
             raise type(error)(f"{where}[{name!r}]: {text}") from None
         if count is not None and rows < count:
             raise ValueError(
-                f"{where}[{name!r}]: expected a row for each of {count} {things}, got {rows}"
+                f"{where}[{name!r}]: expected a row for each of {count} {row_noun}, got {rows}"
             )
-        if count is not None and rows > count and things.startswith("nodes"):
+        if count is not None and rows > count and row_noun.startswith("nodes"):
             # Ids of edges may lie above their number, and those of nodes may not.
             raise ValueError(
-                f"{where}[{name!r}]: expected a row for each of {count} {things}, got {rows}; "
+                f"{where}[{name!r}]: expected a row for each of {count} {row_noun}, got {rows}; "
                 f"data.num_nodes={rows} has as many, [:{count}] takes the first"
             )
     return named

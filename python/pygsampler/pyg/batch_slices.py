@@ -241,7 +241,7 @@ class LayerEdges:
         indptr = None
         if whole.sort_order == "col":
             indptr = self.segments.indptr
-        return EdgeIndex._of(
+        return EdgeIndex._from_ordered(
             whole._data[:, : self.edges], (self.sources, self.targets), whole.sort_order, indptr
         )
 

@@ -126,7 +126,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
             )
         return super().sample_from_edges(index, None, **kwargs)
 
-    def _begin(self, asked: Any, neg_sampling: Any = None) -> None:
+    def _begin(self, inputs: Any, neg_sampling: Any = None) -> None:
         """None: a batch is several calls, each of what the one before reached."""
 
     def _sample(
@@ -162,9 +162,9 @@ class BidirectionalNeighborSampler(NeighborSampler):
             current = _distinct(torch.cat(nodes[-4:]))
             current = current[~torch.isin(current, seen)]
             seen = torch.cat([seen, current])
-        return self._joined(seen, nodes[1:], edges[1:])
+        return self._merge(seen, nodes[1:], edges[1:])
 
-    def _joined(
+    def _merge(
         self,
         keys: torch.Tensor,
         nodes: list[torch.Tensor],
@@ -208,8 +208,8 @@ def _distinct(values: torch.Tensor) -> torch.Tensor:
     return values[_first(values)]
 
 
-def _news(parts: list[torch.Tensor], first: torch.Tensor) -> list[int]:
+def _news(pieces: list[torch.Tensor], first: torch.Tensor) -> list[int]:
     """Returns the number of these places of the concatenated parts that are in each part."""
-    part = torch.arange(len(parts)).repeat_interleave(torch.tensor([*map(len, parts)]).long())
-    numbers: list[int] = torch.bincount(part[first], minlength=len(parts)).tolist()
+    part = torch.arange(len(pieces)).repeat_interleave(torch.tensor([*map(len, pieces)]).long())
+    numbers: list[int] = torch.bincount(part[first], minlength=len(pieces)).tolist()
     return numbers

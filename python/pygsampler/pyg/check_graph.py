@@ -27,11 +27,11 @@ def check_graph_matches(data: Any, sampler: Any) -> None:
     typed = isinstance(sampler, Sampler) and is_heterogeneous(sampler.graph)
     if typed and isinstance(data, HeteroData):
         for kind, count in sampler.num_nodes.items():
-            _same(f"data[{kind!r}]", "nodes", _num_nodes(data[kind]), count)
+            _require_equal(f"data[{kind!r}]", "nodes", _num_nodes(data[kind]), count)
         for edge_type, count in sampler.num_edges.items():
             edges = getattr(data[edge_type], "edge_index", None)
             got = None if edges is None else edges.shape[1]
-            _same(f"data[{edge_type!r}]", "edges", got, count)
+            _require_equal(f"data[{edge_type!r}]", "edges", got, count)
         return
     if not isinstance(data, Data) or not isinstance(sampler, Sampler):
         return
@@ -40,10 +40,10 @@ def check_graph_matches(data: Any, sampler: Any) -> None:
         ("nodes", _num_nodes(data), sampler.num_nodes),
         ("edges", None if edges is None else edges.shape[1] or None, sampler.num_edges),
     ):
-        _same("data", name, got, expected)
+        _require_equal("data", name, got, expected)
 
 
-def _same(where: str, name: str, got: int | None, expected: int) -> None:
+def _require_equal(where: str, name: str, got: int | None, expected: int) -> None:
     if got is not None and got != expected:
         raise ValueError(
             f"{where}: expected {expected} {name} as in the sampler's graph, got {got}; a sampler "

@@ -61,7 +61,7 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
     _groups: tuple[_Groups, _Groups]
 
     @classmethod
-    def _of(
+    def _from_ordered(
         cls,
         data: torch.Tensor,
         size: tuple[int | None, int | None],
@@ -105,7 +105,12 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # Tensors inside, so that those of a worker travel in shared memory.
-        return EdgeIndex._of, (self._data, self._sparse_size, self.sort_order, self._indptr)
+        return EdgeIndex._from_ordered, (
+            self._data,
+            self._sparse_size,
+            self.sort_order,
+            self._indptr,
+        )
 
     def matmul(
         self,
@@ -141,10 +146,10 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
             made = made / rows.indptr.diff().clamp_(min=1).to(made.dtype).unsqueeze(1)
         return made
 
-    def _end(self, row: int) -> EdgeEnds:
+    def _end(self, axis: int) -> EdgeEnds:
         """The sources or the targets of the edges."""
-        ids = self._data[row]
-        return EdgeEnds._of(ids, ids, self._groups[row])
+        ids = self._data[axis]
+        return EdgeEnds._wrap(ids, ids, self._groups[axis])
 
     def _prefix(
         self, start: int | None = None, end: int | None = None, step: int = 1
@@ -154,7 +159,9 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
         if start not in (None, 0) or step != 1 or end is None or not 0 <= end < edges:
             return None
         indptr = None if self._indptr is None else self._indptr.clamp(max=end)
-        return EdgeIndex._of(self._data[:, :end], self._sparse_size, self.sort_order, indptr)
+        return EdgeIndex._from_ordered(
+            self._data[:, :end], self._sparse_size, self.sort_order, indptr
+        )
 
 
 class _Groups:
@@ -172,26 +179,26 @@ class _Groups:
         """After the edges were written to."""
         self._in_order, self._csr = False, None
 
-    def csr(self, ids: torch.Tensor, rows: int) -> Segments:
+    def csr(self, ids: torch.Tensor, num_rows: int) -> Segments:
         """Row v has the places of the edges whose end is v, in their order."""
         if version(self._data) != self._version:
             self._version = version(self._data)
             self.forget()
         made = self._csr
-        if made is not None and made.rows == rows:
+        if made is not None and made.num_rows == num_rows:
             return made
         if self._in_order:
             places = torch.arange(len(ids), dtype=ids.dtype, device=ids.device)
             indptr = self._indptr
-            if indptr is None or len(indptr) <= rows:
-                indptr = index2ptr(ids, rows)
-            made = Segments(indptr[: rows + 1], places, len(ids))
+            if indptr is None or len(indptr) <= num_rows:
+                indptr = index2ptr(ids, num_rows)
+            made = Segments(indptr[: num_rows + 1], places, len(ids))
         else:
             # As if all edges had one target: what is sought is their order by these ids. Written
             # there, since a copy from the host would be waited for.
             one = ids.new_zeros(2)
             one[1:].fill_(len(ids))
-            grouped = Segments(one, ids.contiguous(), rows).transposed(places=True)
+            grouped = Segments(one, ids.contiguous(), num_rows).transposed(places=True)
             assert grouped.places is not None
             made = Segments(grouped.indptr, grouped.places, len(ids))
         self._csr = made
@@ -213,7 +220,7 @@ class EdgeEnds(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
-    def _of(data: torch.Tensor, ids: torch.Tensor, groups: _Groups) -> EdgeEnds:
+    def _wrap(data: torch.Tensor, ids: torch.Tensor, groups: _Groups) -> EdgeEnds:
         made: EdgeEnds = torch.Tensor._make_wrapper_subclass(
             EdgeEnds,
             size=data.size(),
@@ -241,8 +248,8 @@ class EdgeEnds(torch.Tensor):
         args, kwargs = pytree.tree_map_only(EdgeEnds, lambda ends: ends._data, (args, kwargs))
         return func(*args, **kwargs)
 
-    def _rows(self, rows: int) -> Segments:
-        return self._groups.csr(self._ids, rows)
+    def _segments(self, num_rows: int) -> Segments:
+        return self._groups.csr(self._ids, num_rows)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return torch.Tensor.__reduce_ex__(self._data, protocol)  # type: ignore[no-untyped-call]
@@ -268,25 +275,25 @@ def _handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., An
 
 
 @_handles(_aten.alias.default, _aten.detach.default)
-def _same(func: Any, ends: Any) -> Any:
-    return EdgeEnds._of(func(ends._data), ends._ids, ends._groups)
+def _map_values(func: Any, edge_ends: Any) -> Any:
+    return EdgeEnds._wrap(func(edge_ends._data), edge_ends._ids, edge_ends._groups)
 
 
 @_handles(_aten.view.default, _aten.expand.default)
-def _repeated(func: Any, ends: Any, size: Any, **more: Any) -> Any:
+def _repeated(func: Any, edge_ends: Any, size: Any, **more: Any) -> Any:
     """The same ids with more dimensions behind, as PyG broadcasts an index."""
-    data = func(ends._data, size, **more)
-    count = len(ends._ids)
-    if not count or data.dim() < 1 or data.shape[0] != count or ends._data.shape[0] != count:
+    data = func(edge_ends._data, size, **more)
+    count = len(edge_ends._ids)
+    if not count or data.dim() < 1 or data.shape[0] != count or edge_ends._data.shape[0] != count:
         return data
     # A view that moves ids into another dimension has them nowhere else.
     if func is _aten.view.default and math.prod(data.shape) != count:
         return data
-    return EdgeEnds._of(data, ends._ids, ends._groups)
+    return EdgeEnds._wrap(data, edge_ends._ids, edge_ends._groups)
 
 
 @_handles(_aten.gather.default)
-def _gathered(func: Any, values: Any, dim: int, index: Any, **more: Any) -> Any:
+def _gather_rows(func: Any, values: Any, dim: int, index: Any, **more: Any) -> Any:
     """Rows in the place of single elements."""
     if not _by_rows(values, dim, index, index):
         return NotImplemented
@@ -309,7 +316,7 @@ def _scatter_added(func: Any, self: Any, dim: int, index: Any, source: Any) -> A
 def _summed(in_place: bool, self: Any, dim: int, index: Any, source: Any, like: Any) -> Any:
     if not _by_rows(self, dim, index, like) or not _is_ours(self, source, index):
         return NotImplemented
-    made = index._rows(len(self)).reduce(_flat(source), segments.SUM).view(self.shape)
+    made = index._segments(len(self)).reduce(_flat(source), segments.SUM).view(self.shape)
     return self.add_(made) if in_place else self + made
 
 
@@ -321,9 +328,9 @@ def _scatter_reduced(
         return NotImplemented
     if not _is_ours(self, source, index):
         return NotImplemented
-    rows = index._rows(len(self))
+    rows = index._segments(len(self))
     flat = _flat(source)
-    best = rows.indices.new_empty((rows.rows, flat.shape[1]))
+    best = rows.indices.new_empty((rows.num_rows, flat.shape[1]))
     made = rows.reduce(flat, segments.MAX, best=best).view(self.shape)
     reached = rows.indptr.diff().ne(0).view(-1, *(1,) * (self.dim() - 1))
     return self.copy_(torch.where(reached, made, self))
@@ -369,7 +376,7 @@ def _as_ours(edges: Any) -> EdgeIndex:
     """PyG's as our class, with all that it knows."""
     if type(edges) is EdgeIndex:
         return edges
-    made = EdgeIndex._of(edges._data, edges._sparse_size, edges.sort_order, edges._indptr)
+    made = EdgeIndex._from_ordered(edges._data, edges._sparse_size, edges.sort_order, edges._indptr)
     made._is_undirected = edges._is_undirected
     made._T_perm, made._T_index, made._T_indptr = edges._T_perm, edges._T_index, edges._T_indptr
     made._value, made._cat_metadata = edges._value, edges._cat_metadata
@@ -380,7 +387,7 @@ def edge_index_of(edges: torch.Tensor, size: tuple[int, int], order: str | None)
     """Edges between so many sources and targets, ordered by ``"row"``, ``"col"`` or neither."""
     by = {"row": 0, "col": 1}.get(order or "")
     indptr = None if by is None else index2ptr(edges[by], size[by])
-    return EdgeIndex._of(edges, size, order, indptr)
+    return EdgeIndex._from_ordered(edges, size, order, indptr)
 
 
 def check_layout(layout: Any, data: Any) -> None:

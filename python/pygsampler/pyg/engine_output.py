@@ -54,27 +54,27 @@ class EdgeLists(NamedTuple):
 def edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """A batch without types, on the CPU; or what it was sampled into, where that is hops."""
     if isinstance(batch, Memory):
-        return _of(batch)
-    return _of(memories.new("EdgeLists", batch._source._data, 0))
+        return _read_lists(batch)
+    return _read_lists(memories.new("EdgeLists", batch._source._data, 0))
 
 
 def hetero_edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """Returns the edges of a heterogeneous batch, in the order of its types."""
     if isinstance(batch, Memory):
-        return _of(batch)
+        return _read_lists(batch)
     source = batch._source
-    ends = _ends(source.schema)
-    return _of(memories.new("EdgeLists", source._data, ends.buffer_info()[0]))
+    ends = _endpoint_types(source.schema)
+    return _read_lists(memories.new("EdgeLists", source._data, ends.buffer_info()[0]))
 
 
 @lru_cache(maxsize=64)
-def _ends(schema: Schema) -> array[int]:
+def _endpoint_types(schema: Schema) -> array[int]:
     """The types that each relation leads from and to, as their places."""
     place = {kind: i for i, kind in enumerate(schema.node_types)}
     return array("q", [place[end] for src, _, dst in schema.edge_types for end in (src, dst)])
 
 
-def _of(memory: Memory) -> EdgeLists:
+def _read_lists(memory: Memory) -> EdgeLists:
     data = memory.data
     words = memories.read_int64(data, at.HOPS_ROOM)
     if words[at.HOPS_NUM_WORDS] > at.HOPS_ROOM:

@@ -100,7 +100,7 @@ def with_edge_index(data: Any) -> Any:
     where ``ToSparseTensor`` had them from, or ``edge_attr`` if they are no numbers but rows.
     """
     if isinstance(data, HeteroData):
-        return _typed_with_edge_index(data)
+        return _hetero_with_edge_index(data)
     if not isinstance(data, Data) or not _has_matrix(data):
         return data
     num_nodes = data.num_nodes
@@ -110,7 +110,7 @@ def with_edge_index(data: Any) -> Any:
     return data
 
 
-def _typed_with_edge_index(data: Any) -> Any:
+def _hetero_with_edge_index(data: Any) -> Any:
     kinds = [kind for kind in data.edge_types if _has_matrix(data[kind])]
     if not kinds:
         return data
@@ -211,8 +211,8 @@ def _edge_attribute(data: Any, option: str, name: str, num_edges: int) -> torch.
     return values.detach().to("cpu", copy=True)
 
 
-def _unknown(option: str, name: str, what: str, known: Iterable[str]) -> ValueError:
-    have = ", ".join(map(repr, known)) or "none"
+def _unknown(option: str, name: str, what: str, names: Iterable[str]) -> ValueError:
+    have = ", ".join(map(repr, names)) or "none"
     return ValueError(f"{option}: expected the name of {what} ({have}), got {name!r}")
 
 

@@ -43,7 +43,7 @@ class _SaintLoader(SeededLoader):
         Batches of an epoch.
     seed : int or None
         See ``NeighborLoader``.
-    given : tuple
+    norm_options : tuple
         ``sample_coverage``, ``save_dir`` and ``log`` of the loader.
     kwargs : dict
         Arguments of torch's ``DataLoader``.
@@ -55,11 +55,11 @@ class _SaintLoader(SeededLoader):
         program: Any,
         num_steps: int,
         seed: int | None,
-        given: tuple[int, Any, Any],
+        norm_options: tuple[int, Any, Any],
         kwargs: dict[str, Any],
     ) -> None:
         check_data(data)
-        coverage, self.save_dir, self.log = given
+        coverage, self.save_dir, self.log = norm_options
         self.sample_coverage = integer(coverage, "sample_coverage", 0, _MOST)
         for name in ("node_norm", "edge_norm"):
             if name in data:
@@ -82,14 +82,14 @@ class _SaintLoader(SeededLoader):
     @property
     def node_norm(self) -> torch.Tensor:
         """The norm of every node of ``data``; AttributeError where batches have none."""
-        return self._known_norms()[0]
+        return self._require_norms()[0]
 
     @property
     def edge_norm(self) -> torch.Tensor:
         """The norm of every edge of ``data``; AttributeError where batches have none."""
-        return self._known_norms()[1]
+        return self._require_norms()[1]
 
-    def _known_norms(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def _require_norms(self) -> tuple[torch.Tensor, torch.Tensor]:
         if self._norms is None:
             raise AttributeError(
                 f"{type(self).__name__}: expected sample_coverage above 0 for node_norm and "

@@ -103,7 +103,7 @@ def _of_tensors(
 
 
 def _of_engine(
-    found: EdgeLists, schema: Schema, edge_types: Sequence[EdgeType], hops: int
+    lists: EdgeLists, schema: Schema, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """Returns the output of a batch on the CPU, by the engine."""
     node_types, all_edge_types = schema
@@ -111,23 +111,23 @@ def _of_engine(
     weights: dict[EdgeType, torch.Tensor] = {}
     for place, edge_type in enumerate(all_edge_types):
         if edge_type in edge_types:
-            row[edge_type], col[edge_type] = found.rows[place], found.cols[place]
-            edge[edge_type] = found.ids[place]
-            numbers[edge_type] = found.num_edges[place][:hops]
-            factors = found.weights[place]
+            row[edge_type], col[edge_type] = lists.rows[place], lists.cols[place]
+            edge[edge_type] = lists.ids[place]
+            numbers[edge_type] = lists.num_edges[place][:hops]
+            factors = lists.weights[place]
             if factors is not None:
                 weights[edge_type] = factors
     out = HeteroSamplerOutput(
-        dict(zip(node_types, found.nodes, strict=True)),
+        dict(zip(node_types, lists.nodes, strict=True)),
         row,
         col,
         edge,
         batch=None
-        if found.subgraph_ids is None
-        else dict(zip(node_types, found.subgraph_ids, strict=True)),
+        if lists.subgraph_ids is None
+        else dict(zip(node_types, lists.subgraph_ids, strict=True)),
         num_sampled_nodes={
             kind: numbers_[: hops + 1]
-            for kind, numbers_ in zip(node_types, found.num_nodes, strict=True)
+            for kind, numbers_ in zip(node_types, lists.num_nodes, strict=True)
         },
         num_sampled_edges=numbers,
     )
@@ -159,28 +159,28 @@ def _factors(block: Block) -> torch.Tensor | None:
     return None if block.edge_weights is None else block.edge_weights.torch()
 
 
-def _as_one(blocks: Sequence[Block], cut: TensorSlicer) -> _RelationEdges:
+def _as_one(blocks: Sequence[Block], slicer: TensorSlicer) -> _RelationEdges:
     """Returns one CSC of all rows, where the destinations of the hops follow each other."""
     of_hops = [block.num_edges for block in blocks]
     factors = [each for each in map(_factors, blocks) if each is not None]
-    degrees = unique_edges([cut(block.indptr).diff() for block in blocks])
+    degrees = unique_edges([slicer(block.indptr).diff() for block in blocks])
     return _RelationEdges(
-        torch.cat([cut(block.indices) for block in blocks]),
+        torch.cat([slicer(block.indices) for block in blocks]),
         edge_rows(degrees, sum(of_hops)),
-        torch.cat([cut(block.edge_ids) for block in blocks]),
+        torch.cat([slicer(block.edge_ids) for block in blocks]),
         torch.cat(factors) if factors else None,
         of_hops,
     )
 
 
 def _by_hop(
-    blocks: Sequence[Block], cut: TensorSlicer, repeated: _Repeated | None
+    blocks: Sequence[Block], slicer: TensorSlicer, repeated: _Repeated | None
 ) -> _RelationEdges:
     """Hop by hop, where destinations do not follow each other, or some are seeds twice."""
     sources, targets, ids, factors, of_hops = [], [], [], [], []
     for block in blocks:
-        from_, edge_ids, weights = cut(block.indices), cut(block.edge_ids), _factors(block)
-        indptr = cut(block.indptr)
+        from_, edge_ids, weights = slicer(block.indices), slicer(block.edge_ids), _factors(block)
+        indptr = slicer(block.indptr)
         to = edge_rows(indptr.diff(), block.num_edges)
         to += block.dst_offset
         if repeated is not None:
@@ -207,10 +207,10 @@ def _by_hop(
     )
 
 
-def _each(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _each(indptr: torch.Tensor, row_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The edges of some rows, row after row, and which of these each is of."""
-    starts = indptr[rows]
-    degrees = indptr[rows + 1] - starts
+    starts = indptr[row_ids]
+    degrees = indptr[row_ids + 1] - starts
     of = torch.repeat_interleave(degrees)
     before = degrees.cumsum(0) - degrees
     return torch.arange(len(of), device=of.device) + (starts - before)[of], of

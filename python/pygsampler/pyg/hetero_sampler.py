@@ -132,17 +132,17 @@ class HeteroPGSampler(HeteroRequests, PGSampler):
         }
         return found or None
 
-    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
+    def _times_of(self, seeds: Any, bounds: Any, where: str) -> Any:
         """The bounds of seeds, by default the times of the nodes that they are."""
         name = self.time_attr
         if name is None:
             return None
         options.no_induced(self.subgraph_type)
-        if given is not None:
-            kept = self._graph._source._timed(name, None, self.weight_attr)
+        if bounds is not None:
+            kept = self._graph._source._time_sorted(name, None, self.weight_attr)
             return {
-                of: self._as_given(options.bounds(each, where, name, kept.float))
-                for of, each in given.items()
+                of: self._in_data_direction(options.bounds(each, where, name, kept.float))
+                for of, each in bounds.items()
             }
         known = self._node_time() or {}
         for kind in seeds:
@@ -248,7 +248,7 @@ class HeteroProgramSampler(HeteroRequests):
     def _names(self) -> tuple[str | None, str | None]:
         return None, None
 
-    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
+    def _times_of(self, seeds: Any, bounds: Any, where: str) -> Any:
         return None
 
     def _edge_array(self) -> Any:
@@ -269,15 +269,15 @@ Sampler._of_relations = HeteroProgramSampler
 PGSampler._hetero = HeteroPGSampler
 
 
-def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:
+def _fanouts(num_neighbors: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:
     """``num_neighbors`` as PyG has it, and the core's fanouts, outermost hop first."""
-    values = given.values if isinstance(given, NumNeighbors) else given
+    values = num_neighbors.values if isinstance(num_neighbors, NumNeighbors) else num_neighbors
     if not isinstance(values, Mapping):
-        counts = options.num_neighbors(given)
+        counts = options.num_neighbors(num_neighbors)
         return NumNeighbors(list(counts)), counts[::-1]
     if not edge_types and not values:
         return NumNeighbors({}), []
-    default = given.default if isinstance(given, NumNeighbors) else None
+    default = num_neighbors.default if isinstance(num_neighbors, NumNeighbors) else None
     by_type: dict[Any, Any] = {}
     for key, counts in values.items():
         kind = _edge_type(key, edge_types)

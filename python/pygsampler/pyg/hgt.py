@@ -232,8 +232,8 @@ class HGTLoader(_EngineLoader, loader.NodeLoader):  # type: ignore[misc]
         check_mask(input_nodes, count)
         options.check_range(self.input_data.node, "input_nodes", count)
 
-    def _asked(self, places: Any) -> tuple[Any, ...]:
+    def _request(self, places: Any) -> tuple[Any, ...]:
         return (inputs_at(self.input_data, self.dataset.__getitems__(places)),)
 
     def _sampled(self, places: Any) -> Any:
-        return self.node_sampler.sample_from_nodes(*self._asked(places))
+        return self.node_sampler.sample_from_nodes(*self._request(places))

@@ -128,7 +128,7 @@ class LaborSampler(ClassByData):
         """The device that it samples on: ``"cpu"`` or, for one, ``"cuda:0"``."""
         return devices.name(self._place)
 
-    def _typed(self) -> Graph:
+    def _hetero_graph(self) -> Graph:
         if self._types is None:
             if self._graph._service is None:
                 self._types = HeteroGraph({_EDGE: self._graph}).to(self.device)
@@ -138,13 +138,13 @@ class LaborSampler(ClassByData):
         return self._types
 
     def _edge_array(self) -> Graph:
-        group: Any = self._sampler.sampled_graph(self._typed())
+        group: Any = self._sampler.sampled_graph(self._hetero_graph())
         return Graph._wrap(group._open()[_EDGE])
 
     def _launched(
         self, seeds: Any, identity: tuple[int, int], times: Any, asynchronous: bool = False
     ) -> Any:
-        graph: Any = self._typed()
+        graph: Any = self._hetero_graph()
         epoch, batch = identity
         return self._sampler.launch(
             graph,
@@ -164,7 +164,7 @@ class LaborSampler(ClassByData):
         if type(made) is not Memory:
             # A graph in parts is sampled on the CPU.
             made = made.to(self.device)
-        schema = self._typed()._schema
+        schema = self._hetero_graph()._schema
         found = hetero_output(made, schema, _NODE, (_EDGE,), self._num_neighbors.num_hops)
         node = found.node[_NODE]
         if self.subgraph_type == SubgraphType.induced:
@@ -241,16 +241,16 @@ _WITHOUT: Mapping[str, Any] = MappingProxyType(
 
 
 def labor_sampler(
-    labor: Any, data: Any, num_neighbors: Any, seed: Any, device: Any, given: Any
+    labor: Any, data: Any, num_neighbors: Any, seed: Any, device: Any, arguments: Any
 ) -> Sampler:
-    """The sampler of a loader with ``labor=``, of whose arguments ``given`` are the others."""
+    """The sampler of a loader with ``labor=``, of whose arguments ``arguments`` are the others."""
     if labor not in ("exact", "poisson"):
         raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
     for name, usual in _WITHOUT.items():
-        if given[name] != usual:
+        if arguments[name] != usual:
             raise ValueError(
                 f"{name}: expected {usual!r} with labor={labor!r}, which has none, "
-                f"got {describe(given[name])}"
+                f"got {describe(arguments[name])}"
             )
     names = "weight_attr", "edge_weights", "subgraph_type", "is_sorted"
     return LaborSampler(
@@ -259,5 +259,5 @@ def labor_sampler(
         exact=labor == "exact",
         seed=seed,
         device=device,
-        **{name: given[name] for name in names},
+        **{name: arguments[name] for name in names},
     )

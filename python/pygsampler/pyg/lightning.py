@@ -50,9 +50,9 @@ class LightningLinkData(of_pyg.LightningLinkData):  # type: ignore[misc]
         super().__init__(**_sampled(data, given, "link_sampler"))
 
 
-def _sampled(data: Any, given: inspect.BoundArguments, name: str) -> dict[str, Any]:
+def _sampled(data: Any, arguments: inspect.BoundArguments, name: str) -> dict[str, Any]:
     """The arguments with a sampler of ours, where PyG would make one of its own."""
-    plain = dict(given.arguments)
+    plain = dict(arguments.arguments)
     more = plain.pop("kwargs", {})
     loader = plain.get("loader", "neighbor")
     if plain.get(name) is None and loader in ("neighbor", "link_neighbor"):

@@ -36,7 +36,7 @@ from pygsampler.pyg.loader_inputs import (
     input_rows,
     inputs_at,
     named_links,
-    times_given,
+    seed_times,
 )
 from pygsampler.pyg.lookahead import LookaheadBatch
 from pygsampler.pyg.lookahead_sampler import LookaheadSampler, LookaheadStep, is_predictable
@@ -167,7 +167,7 @@ class _EngineLoader:
         ours, workers = self._ours, self.num_workers  # type: ignore[attr-defined]
         if self._prefetch is not None or ours is None or workers or not is_predictable(base):
             return base
-        return LookaheadSampler(base, self._begin, self._take_turn)
+        return LookaheadSampler(base, self._begin, self._start_step)
 
     def _begin(self, places: Any) -> LookaheadBatch | None:
         """Begins the batch of these places in the engine."""
@@ -175,19 +175,19 @@ class _EngineLoader:
         if ours is None:
             return None
         try:
-            asked = self._asked(places)
+            asked = self._request(places)
         except Exception:
             # It is raised when the batch is asked for.
             return None
         begun: LookaheadBatch | None = ours._begin(*asked)
         return begun
 
-    def _take_turn(self, turn: LookaheadStep) -> None:
-        self._turn, ours = turn, self._ours
+    def _start_step(self, step: LookaheadStep) -> None:
+        self._turn, ours = step, self._ours
         if ours is not None:
-            ours._beginning.begun = turn.begun
+            ours._beginning.begun = step.begun
 
-    def _asked(self, places: Any) -> tuple[Any, ...]:
+    def _request(self, places: Any) -> tuple[Any, ...]:
         """Returns what PyG's ``collate_fn`` asks the sampler for."""
         raise NotImplementedError
 
@@ -423,7 +423,7 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
         if typed:
             check_input_type(data, input_nodes)
         input_nodes = loader_inputs.input_nodes(input_nodes, typed)
-        input_time = times_given(input_time, "input_time")
+        input_time = seed_times(input_time, "input_time")
         rows = BatchFeatures(features, edge_features, _ours(neighbor_sampler), typed)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -455,11 +455,11 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
             check_mask(input_nodes, count)
             check_range(self.input_data.node, "input_nodes", count)
 
-    def _asked(self, places: Any) -> tuple[Any, ...]:
+    def _request(self, places: Any) -> tuple[Any, ...]:
         return (inputs_at(self.input_data, self.dataset.__getitems__(places)),)
 
     def _sampled(self, places: Any) -> Any:
-        return self.node_sampler.sample_from_nodes(*self._asked(places))
+        return self.node_sampler.sample_from_nodes(*self._request(places))
 
 
 class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ignore[misc]
@@ -562,7 +562,7 @@ class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ign
             check_link_type(data, edge_label_index)
         edge_label_index = input_edges(edge_label_index, typed, isinstance(data, tuple))
         edge_label = input_rows(edge_label, "edge_label")
-        edge_label_time = times_given(edge_label_time, "edge_label_time")
+        edge_label_time = seed_times(edge_label_time, "edge_label_time")
         rows = BatchFeatures(features, edge_features, _ours(neighbor_sampler), typed)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -599,11 +599,11 @@ class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ign
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
                 check_range(ends, f"edge_label_index[{row}]", counts[row])
 
-    def _asked(self, places: Any) -> tuple[Any, ...]:
+    def _request(self, places: Any) -> tuple[Any, ...]:
         return inputs_at(self.input_data, self.dataset.__getitems__(places)), self.neg_sampling
 
     def _sampled(self, places: Any) -> Any:
-        asked, neg_sampling = self._asked(places)
+        asked, neg_sampling = self._request(places)
         return self.link_sampler.sample_from_edges(asked, neg_sampling=neg_sampling)
 
 
@@ -628,7 +628,7 @@ def _with_edges(data: Any) -> Any:
 
 
 def _sampler(
-    given: Any,
+    sampler: Any,
     data: Any,
     num_neighbors: Any,
     seed: Any,
@@ -644,7 +644,7 @@ def _sampler(
             f"data: expected a Data or (FeatureStore, GraphStore), got {describe(data)}; "
             "neighbor_sampler=PGSampler(graph, ...) samples a Graph, and Data has the features"
         )
-    if given is None:
+    if sampler is None:
         if device is None and num_workers:
             # Workers cannot use their parent's GPU.
             device = "cpu"
@@ -657,8 +657,8 @@ def _sampler(
                 f"{name}: expected None with neighbor_sampler, which has its own, "
                 f"got {describe(value)}"
             )
-    if not (hasattr(given, "sample_from_nodes") or hasattr(given, "sample_from_edges")):
-        kind = type(given)
+    if not (hasattr(sampler, "sample_from_nodes") or hasattr(sampler, "sample_from_edges")):
+        kind = type(sampler)
         # The core's class and that for DGL have the same name, and are known by where they are.
         module = kind.__module__.partition(".samplers")[0].removesuffix(".sampler")
         raise TypeError(
@@ -666,13 +666,13 @@ def _sampler(
             f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one, and "
             "Sampler(data, sampler) of any other"
         )
-    of_types = isinstance(given, HeteroRequests)
+    of_types = isinstance(sampler, HeteroRequests)
     if of_types and not is_hetero(data):
-        which = "PGSampler" if isinstance(given, PGSampler) else "Sampler"
+        which = "PGSampler" if isinstance(sampler, PGSampler) else "Sampler"
         raise TypeError(
             f"neighbor_sampler: expected a {which} of {describe(data)}, got a {which} of "
             "heterogeneous data"
         )
-    if isinstance(given, Sampler) and not of_types:
+    if isinstance(sampler, Sampler) and not of_types:
         homogeneous(data)
-    return given
+    return sampler

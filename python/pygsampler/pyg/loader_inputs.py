@@ -26,37 +26,37 @@ __all__ = [
     "inputs_at",
     "named_links",
     "node_ids",
-    "times_given",
+    "seed_times",
 ]
 
 
-def input_nodes(given: Any, typed: bool) -> Any:
+def input_nodes(value: Any, heterogeneous: bool) -> Any:
     """``input_nodes``, with ids or a mask as a tensor.
 
     A mask that is no tensor would be ids 0 and 1 to PyG.
     """
-    if given is None or (typed and isinstance(given, str)):
-        return given
-    if not typed:
-        return _ids(given, "input_nodes")
-    kind, nodes = given
+    if value is None or (heterogeneous and isinstance(value, str)):
+        return value
+    if not heterogeneous:
+        return _ids(value, "input_nodes")
+    kind, nodes = value
     return kind if nodes is None else (kind, _ids(nodes, "input_nodes"))
 
 
-def check_mask(given: Any, count: int, where: str = "input_nodes") -> None:
+def check_mask(nodes: Any, count: int, where: str = "input_nodes") -> None:
     """Raises ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
-    mask = given[1] if isinstance(given, tuple) else given
+    mask = nodes[1] if isinstance(nodes, tuple) else nodes
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool and len(mask) != count:
         raise ValueError(
             f"{where}: expected a mask with a value for each of {count} nodes, got {len(mask)}"
         )
 
 
-def node_ids(given: Any, where: str, count: int) -> torch.Tensor:
-    """Returns the ids of ``given``, ids or a mask of ``count`` nodes; all nodes for None."""
-    if given is None:
+def node_ids(value: Any, where: str, count: int) -> torch.Tensor:
+    """Returns the ids of ``value``, ids or a mask of ``count`` nodes; all nodes for None."""
+    if value is None:
         return torch.arange(count)
-    nodes = _tensor(given, where, "ids or a mask of nodes")
+    nodes = _tensor(value, where, "ids or a mask of nodes")
     if nodes.dtype == torch.bool:
         check_mask(_ids(nodes, where), count, where)
         nodes = nodes.nonzero().view(-1)
@@ -65,63 +65,64 @@ def node_ids(given: Any, where: str, count: int) -> torch.Tensor:
     return nodes
 
 
-def input_edges(given: Any, typed: bool, stored: bool = False) -> Any:
+def input_edges(value: Any, heterogeneous: bool, stored: bool = False) -> Any:
     """``edge_label_index``, with edges as a tensor of shape [2, E].
 
     PyG has (None, edges) where the data are stores without types.
     """
-    if typed or (stored and isinstance(given, (tuple, list)) and given[0] is None):
-        kind, edges = given if _has_edges(given) else (given, None)
+    if heterogeneous or (stored and isinstance(value, (tuple, list)) and value[0] is None):
+        kind, edges = value if _has_edges(value) else (value, None)
         return kind if edges is None else (kind, _pairs(edges))
-    return None if given is None else _pairs(given)
+    return None if value is None else _pairs(value)
 
 
-def _has_edges(given: Any) -> bool:
+def _has_edges(value: Any) -> bool:
     """True for (type of edges, edges), and not for a type, which may have two parts as well."""
-    return not isinstance(given[0], str)
+    return not isinstance(value[0], str)
 
 
-def input_rows(given: Any, where: str) -> Any:
+def input_rows(value: Any, where: str) -> Any:
     """Returns values of which each node or edge has one, as a tensor; or None."""
-    return None if given is None else _tensor(given, where, "a tensor")
+    return None if value is None else _tensor(value, where, "a tensor")
 
 
-def check_rows(values: Any, where: str, count: int, things: str) -> None:
+def check_rows(values: Any, where: str, count: int, row_noun: str) -> None:
     """Raises ValueError unless there is one row for each of ``count`` things.
 
     PyG looks rows up by place, and would read rows of other things.
     """
     if values is None or (values.dim() and len(values) == count):
         return
-    hint = "; of a mask those that it selects" if things == "input nodes" else ""
+    hint = "; of a mask those that it selects" if row_noun == "input nodes" else ""
     raise ValueError(
-        f"{where}: expected one for each of {count} {things}, got shape {tuple(values.shape)}{hint}"
+        f"{where}: expected one for each of {count} {row_noun}, got shape "
+        f"{tuple(values.shape)}{hint}"
     )
 
 
-def checked_times(values: Any, where: str, count: int, things: str) -> Any:
+def checked_times(values: Any, where: str, count: int, row_noun: str) -> Any:
     """Returns times after check_rows, one for all as often as there are things.
 
     ValueError with the place of a time that is NaN.
     """
     if values is not None and values.dim() == 0:
         values = values.repeat(count)
-    check_rows(values, where, count, things)
+    check_rows(values, where, count, row_noun)
     if values is not None and values.is_floating_point() and values.isnan().any():
         place = int(values.isnan().nonzero()[0, 0])
         raise ValueError(f"{where}[{place}]: expected a time, got nan")
     return values
 
 
-def _ids(given: Any, where: str) -> torch.Tensor:
-    nodes = _tensor(given, where, "ids or a mask of nodes")
+def _ids(value: Any, where: str) -> torch.Tensor:
+    nodes = _tensor(value, where, "ids or a mask of nodes")
     if nodes.dim() != 1:
         raise ValueError(f"{where}: expected ids of one dimension, got {tuple(nodes.shape)}")
     return nodes
 
 
-def _pairs(given: Any) -> torch.Tensor:
-    edges = _tensor(given, "edge_label_index", "edges, shape [2, E]")
+def _pairs(value: Any) -> torch.Tensor:
+    edges = _tensor(value, "edge_label_index", "edges, shape [2, E]")
     if edges.dim() != 2 or edges.shape[0] != 2:
         raise ValueError(
             f"edge_label_index: expected edges, shape [2, E], got shape {tuple(edges.shape)}"
@@ -129,52 +130,52 @@ def _pairs(given: Any) -> torch.Tensor:
     return edges
 
 
-def times_given(given: Any, where: str) -> Any:
+def seed_times(value: Any, where: str) -> Any:
     """Returns the times of seeds as a tensor, of one for all without dimensions; None for None.
 
     TypeError for dates: the data's times are tensors, which may have days, or seconds.
     """
-    given = None if given is None else as_numpy_dates(given, where)
-    if datetime_kind(given):
+    value = None if value is None else as_numpy_dates(value, where)
+    if datetime_kind(value):
         raise TypeError(
-            f"{where}: expected numbers, in the unit of the data's times, got {given.dtype}; "
+            f"{where}: expected numbers, in the unit of the data's times, got {value.dtype}; "
             "times.astype('datetime64[s]').astype('int64') has seconds since 1970"
         )
-    return input_rows(given, where)
+    return input_rows(value, where)
 
 
-def _tensor(given: Any, where: str, what: str) -> torch.Tensor:
-    if isinstance(given, torch.Tensor):
-        return given
+def _tensor(value: Any, where: str, what: str) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        return value
     try:
-        made = as_tensor(given)
+        made = as_tensor(value)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"{where}: expected {what}, got {describe(given)}") from None
+        raise TypeError(f"{where}: expected {what}, got {describe(value)}") from None
     return made if made.numel() else made.long()
 
 
-def inputs_at(given: Any, places: torch.Tensor) -> Any:
+def inputs_at(inputs: Any, places: torch.Tensor) -> Any:
     """The inputs of a loader at some places, as ``given[places]`` is in PyG.
 
     PyG indexes each array by torch's most general way, which for a small batch takes as long as
     concatenating its hops.
     """
-    kind = type(given)
+    kind = type(inputs)
     if kind is not NodeSamplerInput and kind is not EdgeSamplerInput:
-        return given[places]
+        return inputs[places]
 
-    def at(values: torch.Tensor | None) -> torch.Tensor | None:
+    def select(values: torch.Tensor | None) -> torch.Tensor | None:
         return None if values is None else values.index_select(0, places)
 
     try:
-        input_id = places if given.input_id is None else at(given.input_id)
+        input_id = places if inputs.input_id is None else select(inputs.input_id)
         if kind is NodeSamplerInput:
-            return kind(input_id, at(given.node), at(given.time), given.input_type)
-        ends = at(given.row), at(given.col)
-        return kind(input_id, *ends, at(given.label), at(given.time), given.input_type)
+            return kind(input_id, select(inputs.node), select(inputs.time), inputs.input_type)
+        ends = select(inputs.row), select(inputs.col)
+        return kind(input_id, *ends, select(inputs.label), select(inputs.time), inputs.input_type)
     except (IndexError, RuntimeError):
         # Places may count from the end, or be wrong.
-        return given[places]
+        return inputs[places]
 
 
 def named_links(data: Any, edge_label_index: Any) -> Any:

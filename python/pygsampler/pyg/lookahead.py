@@ -60,7 +60,7 @@ class LookaheadBatch:
         self._free = [True]
 
     @property
-    def was_taken(self) -> bool:
+    def is_used(self) -> bool:
         """True if somebody asked for the batch."""
         return not self._free
 
@@ -104,10 +104,10 @@ class LookaheadState:
         begun = self.begun
         return None if begun is None else begun.negatives
 
-    def result(self, launch: Any, *of: Any) -> Any:
+    def result(self, launch: Any, *arguments: Any) -> Any:
         """The batch of arguments of ``LookaheadBatch.take``, started before or sampled now."""
         begun = self.begun
-        if begun is not None and begun.take(*of):
+        if begun is not None and begun.take(*arguments):
             self.begun = None
             return begun.job.result()
         return launch().result()

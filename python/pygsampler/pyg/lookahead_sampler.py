@@ -56,7 +56,7 @@ class LookaheadStep:
     def begin(self, out: Any) -> None:
         """Begins the next batch, after what was sampled of this one."""
         before, self.begun = self.begun, None
-        if before is not None and not before.was_taken:
+        if before is not None and not before.is_used:
             self._wrong += 1
         if self.places is not None and self._wrong < _WRONG and _edges(out) >= LEAST:
             self.begun = self._begin(self.places)
@@ -70,8 +70,8 @@ def _edges(out: Any) -> int:
 class LookaheadSampler:
     """A sampler of batches for torch's loader, with each next batch known one step early.
 
-    ``begin`` starts the batch of some places, and ``turn`` is called with each batch before it is
-    requested.
+    ``begin`` starts the batch of some places, and ``on_step`` is called with each batch before it
+    is requested.
     """
 
     __slots__ = ("_base", "_begin", "_turn")
@@ -80,9 +80,9 @@ class LookaheadSampler:
         self,
         base: Any,
         begin: Callable[[Any], LookaheadBatch | None],
-        turn: Callable[[LookaheadStep], None],
+        on_step: Callable[[LookaheadStep], None],
     ) -> None:
-        self._base, self._begin, self._turn = base, begin, turn
+        self._base, self._begin, self._turn = base, begin, on_step
 
     def __len__(self) -> int:
         return len(self._base)

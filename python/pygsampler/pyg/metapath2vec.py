@@ -103,10 +103,14 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
         del self.rowptr_dict, self.col_dict, self.rowcount_dict
         types = list(dict.fromkeys(metapath))
         self._path = [types.index(each) for each in metapath]
-        self._walker = WalkSampler(self._typed(edge_index_dict, types), seed, _HeteroWalk)
+        self._walker = WalkSampler(
+            self._homogeneous_graph(edge_index_dict, types), seed, _HeteroWalk
+        )
         self._walker.check(walk_length, metapath=self._path, edge_types=_TYPE)
 
-    def _typed(self, edge_index_dict: dict[EdgeType, Tensor], types: list[EdgeType]) -> Graph:
+    def _homogeneous_graph(
+        self, edge_index_dict: dict[EdgeType, Tensor], types: list[EdgeType]
+    ) -> Graph:
         """All nodes of the metapath in one space of ids, those of the embedding."""
         ends: tuple[list[Tensor], list[Tensor]] = [], []
         for edge_type in types:

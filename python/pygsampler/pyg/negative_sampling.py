@@ -176,7 +176,7 @@ def negatives_of(
     neg_sampling: Any,
     when: EdgeTimes,
     times: Any,
-    *numbers: int,
+    *identity: int,
     before: BatchNegativeSampling | None = None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yields the arguments of PyG for a batch of these numbers: ``neg_sampling`` and node times.
@@ -187,7 +187,7 @@ def negatives_of(
     if neg_sampling is None:
         yield None, times
         return
-    text = ",".join(map(str, numbers)).encode()
+    text = ",".join(map(str, identity)).encode()
     seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
     if not has_custom_rule(neg_sampling):
         yield BatchNegativeSampling(neg_sampling, when, seed, before), None

@@ -238,7 +238,7 @@ class PGSampler(ClassByData, Attributes):
         self._identity.set_seed(seed)
         if time_attr is not None:
             # Now: wrong times are wrong arguments, and rows are sorted by time once.
-            self._graph._source._timed(time_attr, None, weight_attr)
+            self._graph._source._time_sorted(time_attr, None, weight_attr)
         self._stored = isinstance(data, (tuple, list))
 
     def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Any:
@@ -278,7 +278,7 @@ class PGSampler(ClassByData, Attributes):
 
     @time_attr.setter
     def time_attr(self, time_attr: str | None) -> None:
-        _same("time_attr", time_attr, self.time_attr)
+        _require_unchanged("time_attr", time_attr, self.time_attr)
 
     @property
     def temporal_strategy(self) -> str:
@@ -288,20 +288,20 @@ class PGSampler(ClassByData, Attributes):
 
     @temporal_strategy.setter
     def temporal_strategy(self, temporal_strategy: str) -> None:
-        _same("temporal_strategy", temporal_strategy, self.temporal_strategy)
+        _require_unchanged("temporal_strategy", temporal_strategy, self.temporal_strategy)
 
     @property
     def _is_temporal(self) -> bool:  # type: ignore[override]
         return self.time_attr is not None
 
-    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
+    def _times_of(self, seeds: Any, bounds: Any, where: str) -> Any:
         name = self.time_attr
         if name is None:
             return None
         options.no_induced(self.subgraph_type)
-        if given is not None:
-            timed = self._graph._source._timed(name, None, self.weight_attr)
-            return self._as_given(options.bounds(given, where, name, timed.float))
+        if bounds is not None:
+            timed = self._graph._source._time_sorted(name, None, self.weight_attr)
+            return self._in_data_direction(options.bounds(bounds, where, name, timed.float))
         times = self._node_time()
         if times is None:
             raise ValueError(
@@ -315,7 +315,7 @@ class PGSampler(ClassByData, Attributes):
         return None if values is None else values.torch()
 
     def _compared(self, times: torch.Tensor | None) -> torch.Tensor | None:
-        return None if times is None else self._as_given(times)
+        return None if times is None else self._in_data_direction(times)
 
     @property
     def replace(self) -> bool:
@@ -364,7 +364,7 @@ class PGSampler(ClassByData, Attributes):
         assert isinstance(made, neighbor.PGSampler)
         return made
 
-    def _hops(self, made: int) -> int:
+    def _hops(self, num_hops: int) -> int:
         return int(self.num_neighbors.num_hops)
 
     def __repr__(self) -> str:
@@ -381,9 +381,9 @@ class PGSampler(ClassByData, Attributes):
 NeighborSampler = PGSampler
 
 
-def _same(name: str, value: Any, known: Any) -> None:
+def _require_unchanged(name: str, value: Any, current: Any) -> None:
     """Raises AttributeError for what would be without effect."""
-    if value != known:
+    if value != current:
         raise AttributeError(
             f"{name}: cannot be assigned, since a sampler has sorted its rows by time; create "
             "another sampler"

@@ -37,8 +37,8 @@ class NodeIds(torch.Tensor):
             if func in _INDEXING:
                 values, index, *rows = args
                 if isinstance(index, tuple):
-                    index = tuple(_on(values, each) for each in index)
-                args = values, _on(values, index), *rows
+                    index = tuple(_on_device_of(values, each) for each in index)
+                args = values, _on_device_of(values, index), *rows
             found = func(*args, **(kwargs or {}))
             if func in _MOVES and isinstance(args[0], cls) and not found.is_floating_point():
                 found = found.as_subclass(cls)
@@ -67,5 +67,5 @@ def for_inference(batch: Any, loader: Any) -> None:
         batch.n_id = batch.n_id.as_subclass(NodeIds)
 
 
-def _on(values: torch.Tensor, index: Any) -> Any:
+def _on_device_of(values: torch.Tensor, index: Any) -> Any:
     return index.to(values.device) if isinstance(index, NodeIds) else index

@@ -84,11 +84,11 @@ def assignable(name: str, value: Any) -> None:
         raise AttributeError("seed: cannot be assigned; set_seed(n) takes another")
 
 
-def weights(weight_attr: str | None, known: Iterable[str]) -> str | None:
+def weights(weight_attr: str | None, names: Iterable[str]) -> str | None:
     """The name of the weights that a sampler uses from now on, among the arrays that it has."""
-    if weight_attr is None or weight_attr in known:
+    if weight_attr is None or weight_attr in names:
         return weight_attr
-    have = ", ".join(map(repr, known)) or "none"
+    have = ", ".join(map(repr, names)) or "none"
     raise ValueError(
         f"weight_attr: expected None or the name of an array that the sampler was "
         f"created with ({have}), got {describe(weight_attr)}; make another sampler"

@@ -21,9 +21,9 @@ class SeededOrder(RandomSampler):
     included.
     """
 
-    def __init__(self, source: Sized, numbers: BatchNumber) -> None:
+    def __init__(self, source: Sized, batch_number: BatchNumber) -> None:
         super().__init__(source)
-        self._numbers = numbers
+        self._numbers = batch_number
 
     def __iter__(self) -> Iterator[int]:
         order = self._numbers.order
@@ -33,17 +33,17 @@ class SeededOrder(RandomSampler):
         return iter(torch.randperm(self.num_samples, generator=generator).tolist())
 
 
-def begin_epoch(loader: Any, numbers: BatchNumber) -> None:
-    """Begins an epoch of torch's ``loader``, whose batches ``numbers`` counts."""
+def begin_epoch(loader: Any, batch_number: BatchNumber) -> None:
+    """Begins an epoch of torch's ``loader``, whose batches ``batch_number`` counts."""
     workers = getattr(loader, "_iterator", None)
     if workers is not None:
         # Persistent workers may have batches of an epoch that was left, which count as its own.
         workers._sampler_iter = iter(())
         collections.deque(workers, 0)
-    numbers.begin_epoch(loader.generator)
+    batch_number.begin_epoch(loader.generator)
 
 
-def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) -> None:
+def shuffle_by_seed(loader: Any, batch_number: BatchNumber, options: dict[str, Any]) -> None:
     """Lets a chosen seed decide the order of a loader that torch would shuffle.
 
     ``options`` are the arguments of torch's ``DataLoader``: a ``generator`` or a ``sampler`` of the
@@ -51,7 +51,7 @@ def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) 
     """
     if not options.get("shuffle") or options.get("generator") is not None:
         return
-    order = SeededOrder(loader.dataset, numbers)
+    order = SeededOrder(loader.dataset, batch_number)
     # Torch's loader lets nobody assign its sampler.
     loader.__dict__["sampler"] = order
     if loader.batch_sampler is not None:
@@ -59,17 +59,17 @@ def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) 
 
 
 class SeededLoader(DataLoader[Any]):
-    """torch's loader of what ``collate`` makes of some ``items``, by the seed of ``numbers``."""
+    """The loader of torch whose ``items`` ``collate`` joins, seeded by ``batch_number``."""
 
     def __init__(
-        self, items: Any, numbers: BatchNumber, collate: Callable[[Any], Any], **kwargs: Any
+        self, items: Any, batch_number: BatchNumber, collate: Callable[[Any], Any], **kwargs: Any
     ) -> None:
         # As in PyG, for Lightning.
         for name in ("dataset", "collate_fn"):
             kwargs.pop(name, None)
-        self._numbers = numbers
+        self._numbers = batch_number
         super().__init__(items, collate_fn=collate, **kwargs)
-        shuffle_by_seed(self, numbers, kwargs)
+        shuffle_by_seed(self, batch_number, kwargs)
 
     def __iter__(self) -> Any:
         begin_epoch(self, self._numbers)

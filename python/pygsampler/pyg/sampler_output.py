@@ -65,7 +65,7 @@ def output_edges(batch: MiniBatch) -> tuple[InducedEdges, list[int]]:
 
 
 def _repeated(
-    batch: MiniBatch, found: InducedEdges, counts: list[int]
+    batch: MiniBatch, induced: InducedEdges, counts: list[int]
 ) -> tuple[InducedEdges, list[int]]:
     """The edges where each seed has a row of its own, and how many of them each hop has.
 
@@ -73,7 +73,7 @@ def _repeated(
     Edges out of it come from its first occurrence.
     """
     blocks = batch.blocks[::-1]
-    distinct, device = batch._distinct_seeds(), found.row.device
+    distinct, device = batch._distinct_seeds(), induced.row.device
     more = len(batch.output_nodes) - distinct
     row_of_seed = batch.output_index.long()
     # Where each node is now.
@@ -83,7 +83,7 @@ def _repeated(
         if block.dst_offset:
             # The seeds have been expanded before.
             edges = torch.arange(first, first + count, device=device)
-            cols = found.col[first : first + count].long() + more
+            cols = induced.col[first : first + count].long() + more
         else:
             rows = rows_with_repeats(row_of_seed, distinct, block.num_dst_nodes)
             indptr, edges = select_rows(block.indptr.long(), rows)
@@ -95,12 +95,12 @@ def _repeated(
     edges = unique_edges(kept)
     return (
         InducedEdges(
-            place[found.row[edges].long()].to(found.row.dtype),
-            unique_edges(into).to(found.col.dtype),
-            found.edge[edges],
-            None if found.weight is None else found.weight[edges],
-            found.ordered,
-            {name: values[edges] for name, values in found.named.items()},
+            place[induced.row[edges].long()].to(induced.row.dtype),
+            unique_edges(into).to(induced.col.dtype),
+            induced.edge[edges],
+            None if induced.weight is None else induced.weight[edges],
+            induced.ordered,
+            {name: values[edges] for name, values in induced.named.items()},
         ),
         numbers,
     )

@@ -106,7 +106,7 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
             The attribute, in PyG's way.
         """
         attr = self._tensor_attr_cls.cast(*args, **kwargs)
-        self._known(attr)
+        self._require(attr)
         return bool(self.put_tensor(tensor, attr))
 
     def _put_tensor(self, tensor: Any, attr: TensorAttr) -> bool:
@@ -136,13 +136,13 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
         made: dict[int, torch.Tensor] = {}
         wanted: dict[int, tuple[Features, torch.Tensor]] = {}
         for place, attr in enumerate(attrs):
-            known = self._known(attr)
+            known = self._require(attr)
             if attr.index is None or (isinstance(attr.index, slice) and attr.index == slice(None)):
                 # All there is, as it is; torch copies what it cannot show.
                 made[place] = known._read_all()
                 continue
             ids = _ids(attr.index, len(known))
-            wanted[place] = self._near(known, attr, ids), ids
+            wanted[place] = self._on_device_of(known, attr, ids), ids
         found = read_many(list(wanted.values()), check=True)
         for place, rows in zip(wanted, found, strict=True):
             made[place] = rows[0] if isinstance(attrs[place].index, int) else rows
@@ -162,7 +162,7 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
         rows = () if isinstance(attr.index, int) else (len(_ids(attr.index, len(known))),)
         return (*rows, *known.shape[1:])
 
-    def _known(self, attr: TensorAttr) -> Features:
+    def _require(self, attr: TensorAttr) -> Features:
         known = self._features.get(_key(attr))
         if known is None:
             have = ", ".join(
@@ -174,14 +174,14 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
             )
         return known
 
-    def _near(self, known: Features, attr: TensorAttr, ids: torch.Tensor) -> Features:
+    def _on_device_of(self, features: Features, attr: TensorAttr, ids: torch.Tensor) -> Features:
         """Features that the device of the ids can read."""
-        if not ids.is_cuda or known._where() >= 0:
-            return known
+        if not ids.is_cuda or features._where() >= 0:
+            return features
         key = (*_key(attr), ids.get_device())
         pinned = self._pinned.get(key)
         if pinned is None:
-            pinned = self._pinned[key] = known.pin(ids.get_device())
+            pinned = self._pinned[key] = features.pin(ids.get_device())
         return pinned
 
     def __getstate__(self) -> dict[str, Any]:
@@ -311,30 +311,30 @@ def _key(attr: TensorAttr) -> tuple[Any, Any]:
     return (tuple(group) if isinstance(group, list) else group), attr.attr_name
 
 
-def _is_all(index: Any, rows: int) -> bool:
+def _is_all(index: Any, num_rows: int) -> bool:
     """True if an index of PyG's means all rows, in their order."""
     if index is None or (isinstance(index, slice) and index == slice(None)):
         return True
-    if isinstance(index, (torch.Tensor, numpy.ndarray)) and len(index) == rows:
+    if isinstance(index, (torch.Tensor, numpy.ndarray)) and len(index) == num_rows:
         every = torch.as_tensor(index)
-        return bool((every == torch.arange(rows, device=every.device)).all())
+        return bool((every == torch.arange(num_rows, device=every.device)).all())
     return False
 
 
-def _ids(index: Any, rows: int) -> torch.Tensor:
+def _ids(index: Any, num_rows: int) -> torch.Tensor:
     """An index of PyG's as ids, 1-D: None and slices, an int, arrays, masks too."""
     if index is None:
         index = slice(None)
     if isinstance(index, slice):
         if (index.step or 1) < 1:
             _misused(index)
-        return torch.arange(rows)[index]
+        return torch.arange(num_rows)[index]
     if isinstance(index, int) and not isinstance(index, bool):
         return torch.tensor([index])
     ids = as_tensor(index)
     if ids.dtype == torch.bool:
-        if ids.shape != (rows,):
-            raise ValueError(f"index: expected a mask of {rows} rows, got {tuple(ids.shape)}")
+        if ids.shape != (num_rows,):
+            raise ValueError(f"index: expected a mask of {num_rows} rows, got {tuple(ids.shape)}")
         return ids.nonzero().squeeze(1)
     if ids.dim() != 1 or ids.dtype not in (torch.int32, torch.int64):
         if not ids.numel():

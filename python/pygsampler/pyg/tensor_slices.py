@@ -28,7 +28,7 @@ class TensorSlicer:
         source = batch._source
         self._data = source._data
         size, where = source._words[at.SIZE], (source._memory, source._device)
-        whole = Array._of(self._data, size // 4, 32, where[0], device=where[1]).torch()
+        whole = Array._from_address(self._data, size // 4, 32, where[0], device=where[1]).torch()
         self._of_width = {32: whole, 64: whole[: len(whole) // 2 * 2].view(torch.int64)}
 
     def __call__(self, values: Array) -> torch.Tensor:

@@ -52,7 +52,7 @@ class WalkSampler:
         seeds = ids(batch, "batch")
         self._number = epoch, number = self.numbers.number(seeds)
         sampler = self._sampler(length, **options)
-        graph = self._on(device)
+        graph = self._graph_on(device)
         job = sampler.launch(graph, seeds, epoch=epoch, batch=number, form="torch")
         walks: Walks[torch.Tensor] = job.result().torch()
         return walks
@@ -82,7 +82,7 @@ class WalkSampler:
             self._last = key, self._kind(length, seed=self.numbers.seed, **options)
         return self._last[1]
 
-    def _on(self, device: torch.device) -> Graph:
+    def _graph_on(self, device: torch.device) -> Graph:
         index = devices.parse(device)
         if index == devices.parse(self._graph.device):
             return self._graph
@@ -96,7 +96,11 @@ class WalkSampler:
 
 
 def loader(
-    numbers: BatchNumber, count: int, sample: Sample, device: torch.device, options: dict[str, Any]
+    batch_number: BatchNumber,
+    count: int,
+    sample: Sample,
+    device: torch.device,
+    options: dict[str, Any],
 ) -> DataLoader[Any]:
     """torch's loader of what is sampled of batches of the seeds from 0 on.
 
@@ -104,7 +108,7 @@ def loader(
     """
     place = torch.device("cpu") if options.get("pin_memory") else device
     collate = functools.partial(_collated, sample, place)
-    return SeededLoader(range(count), numbers, collate, **options)
+    return SeededLoader(range(count), batch_number, collate, **options)
 
 
 def _collated(

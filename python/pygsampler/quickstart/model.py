@@ -27,16 +27,16 @@ class Bags:
         self.indices = indices
 
     @classmethod
-    def of(cls, words: Tensor, num_words: int) -> Bags:
+    def from_words(cls, words: Tensor, num_words: int) -> Bags:
         """Returns bags of rows filled up with ``num_words``, which is no word: [rows, longest]."""
         kept = words < num_words
         indptr = words.new_zeros(len(words) + 1)
         torch.cumsum(kept.sum(1), 0, out=indptr[1:])
         return cls(indptr, words[kept])
 
-    def __getitem__(self, rows: slice) -> Bags:
+    def __getitem__(self, index: slice) -> Bags:
         """The first rows, as of a tensor."""
-        indptr = self.indptr[: rows.stop + 1]
+        indptr = self.indptr[: index.stop + 1]
         return Bags(indptr, self.indices[: int(indptr[-1])])
 
 
@@ -57,13 +57,13 @@ class WordSum(nn.Module):
 class MeanConv(nn.Module):
     """A layer of GraphSAGE with the mean aggregator (Hamilton, Ying and Leskovec, 2017).
 
-    A destination's output is ``own`` of its input plus the mean of ``heard`` of its sampled
+    A destination's output is ``self_layer`` of its input plus the mean of ``heard`` of its sampled
     in-neighbors' inputs; zero instead of the mean if there are none.
     """
 
-    def __init__(self, own: nn.Module, heard: nn.Module, size: int) -> None:
+    def __init__(self, self_layer: nn.Module, heard: nn.Module, size: int) -> None:
         super().__init__()
-        self.own = own
+        self.own = self_layer
         self.heard = heard
         self.bias = nn.Parameter(torch.zeros(size))
 
@@ -87,7 +87,7 @@ class GraphSAGE(nn.Module):
 
     def forward(self, blocks: Sequence[Block], words: Tensor) -> Tensor:
         """words: [num_src_nodes of blocks[0], longest] -> scores [num_dst_nodes, num_classes]."""
-        x = F.relu(self.first(blocks[0], Bags.of(words, self.num_words)))
+        x = F.relu(self.first(blocks[0], Bags.from_words(words, self.num_words)))
         x = F.dropout(x, DROPOUT, self.training)
         scores: Tensor = self.second(blocks[1], x)
         return scores
@@ -105,7 +105,7 @@ class MLP(nn.Module):
 
     def forward(self, words: Tensor) -> Tensor:
         """words: [batch, longest] -> scores [batch, num_classes]."""
-        x = F.relu(self.first(Bags.of(words, self.num_words)) + self.bias)
+        x = F.relu(self.first(Bags.from_words(words, self.num_words)) + self.bias)
         scores: Tensor = self.second(F.dropout(x, DROPOUT, self.training))
         return scores
 

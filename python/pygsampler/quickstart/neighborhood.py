@@ -49,12 +49,12 @@ class Neighbourhood:
 
 
 def sample_neighbourhood(
-    data: Debian, graph: Graph, package: str, *, seed: int = 0
+    dataset: Debian, graph: Graph, package: str, *, seed: int = 0
 ) -> Neighbourhood:
     """Samples two hops around ``package``. ValueError where there is no package of that name."""
-    if package not in data.names:
+    if package not in dataset.names:
         raise ValueError(f"package: expected the name of a package, got {package!r}")
-    batch = PGSampler(FANOUTS, seed=seed).sample(graph, [data.names.index(package)], batch=0)
+    batch = PGSampler(FANOUTS, seed=seed).sample(graph, [dataset.names.index(package)], batch=0)
     edges = []
     rings = [0]
     for hop, block in enumerate(reversed(batch.numpy().blocks), start=1):
@@ -62,7 +62,7 @@ def sample_neighbourhood(
         sources, targets = block.coo()
         for src, dst, edge_id in zip(sources, targets, block.edge_ids, strict=True):
             # Edges past the relations are the same relations backwards.
-            kind = data.kinds[data.kind[edge_id % data.num_edges]]
+            kind = dataset.kinds[dataset.kind[edge_id % dataset.num_edges]]
             edges.append(Edge(int(src), int(dst), kind, hop))
     nodes = [int(node) for node in batch.input_nodes]
     return Neighbourhood(nodes, rings, spread(rings, edges), edges)

@@ -44,7 +44,7 @@ def check_format(path: Path) -> None:
         raise ValueError(f"expected a suffix of {', '.join(sorted(known))}, got {path.name!r}")
 
 
-def draw(run: Run, data: Debian, around: Neighbourhood, path: Path) -> None:
+def draw(run: Run, dataset: Debian, around: Neighbourhood, path: Path) -> None:
     """Writes the picture to ``path``, in the format of its suffix."""
     figure = Figure(figsize=(15, 9), facecolor="white")
     FigureCanvasAgg(figure)
@@ -52,7 +52,7 @@ def draw(run: Run, data: Debian, around: Neighbourhood, path: Path) -> None:
         figure,
         0.045,
         "To which section does a package belong?",
-        f"{data.num_nodes:,} packages of Debian, {data.num_classes} sections; "
+        f"{dataset.num_nodes:,} packages of Debian, {dataset.num_classes} sections; "
         "accuracy on the validation packages",
     )
     accuracies(figure.add_axes((0.045, 0.145, 0.37, 0.70)), run)
@@ -64,15 +64,15 @@ def draw(run: Run, data: Debian, around: Neighbourhood, path: Path) -> None:
         fontsize=11,
         color=MUTED,
     )
-    name, section = data.names[around.nodes[0]], data.labels[around.nodes[0]]
+    name, section = dataset.names[around.nodes[0]], dataset.labels[around.nodes[0]]
     heading(
         figure,
         0.47,
         f"What a batch hears around {name}",
         f"rings are hops, lines sampled relations; green packages are in {name}'s section, "
-        f"{data.classes[section]}",
+        f"{dataset.classes[section]}",
     )
-    neighbourhood(figure.add_axes((0.46, 0.052, 0.54, 0.835)), data, around)
+    neighbourhood(figure.add_axes((0.46, 0.052, 0.54, 0.835)), dataset, around)
     legend(figure, around)
     figure.savefig(path, dpi=150)
 
@@ -108,7 +108,7 @@ def accuracies(axes: Any, run: Run) -> None:
         side.set_visible(False)
 
 
-def neighbourhood(axes: Any, data: Debian, around: Neighbourhood) -> None:
+def neighbourhood(axes: Any, dataset: Debian, around: Neighbourhood) -> None:
     """Draws rings by hop, with packages of the seed's section in green: they are why edges help."""
     axes.set_xlim(-3.35, 3.35)
     axes.set_ylim(-3.16, 3.16)
@@ -122,14 +122,14 @@ def neighbourhood(axes: Any, data: Debian, around: Neighbourhood) -> None:
     ]
     for edge in around.edges:
         axes.add_patch(connection(points[edge.src], points[edge.dst], edge.kind, edge.hop))
-    section = data.labels[around.nodes[0]]
+    section = dataset.labels[around.nodes[0]]
     for node, ring, angle, (x, y) in zip(
         around.nodes, around.rings, around.angles, points, strict=True
     ):
-        colour = ACCENT if data.labels[node] == section else OTHER
+        colour = ACCENT if dataset.labels[node] == section else OTHER
         size = (620, 190, 80)[ring]
         axes.scatter([x], [y], s=size, color=colour, edgecolor="white", linewidth=1.6, zorder=5)
-        label(axes, data.names[node], ring, angle, (x, y), colour)
+        label(axes, dataset.names[node], ring, angle, (x, y), colour)
 
 
 def connection(start: Any, end: Any, kind: str, hop: int) -> PathPatch:
@@ -145,7 +145,7 @@ def connection(start: Any, end: Any, kind: str, hop: int) -> PathPatch:
     )
 
 
-def label(axes: Any, name: str, ring: int, angle: float, at: Any, colour: str) -> None:
+def label(axes: Any, name: str, ring: int, angle: float, position: Any, colour: str) -> None:
     """A name: outside of its ring and along the ray for hop 2, below the mark for the others."""
     if len(name) > LONGEST:
         name = f"{name[: LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
@@ -153,7 +153,7 @@ def label(axes: Any, name: str, ring: int, angle: float, at: Any, colour: str) -
     if ring < 2:
         axes.annotate(
             name,
-            at,
+            position,
             # Outwards, away from the seed's own name.
             xytext=(18 * math.cos(angle) if ring else 0, -11 if ring else -17),
             textcoords="offset points",
@@ -182,9 +182,9 @@ def label(axes: Any, name: str, ring: int, angle: float, at: Any, colour: str) -
     )
 
 
-def heading(figure: Any, left: float, title: str, subtitle: str) -> None:
-    figure.text(left, 0.945, title, fontsize=17, fontweight="bold", color=INK)
-    figure.text(left, 0.905, subtitle, fontsize=11, color=MUTED)
+def heading(figure: Any, x: float, title: str, subtitle: str) -> None:
+    figure.text(x, 0.945, title, fontsize=17, fontweight="bold", color=INK)
+    figure.text(x, 0.905, subtitle, fontsize=11, color=MUTED)
 
 
 def legend(figure: Any, around: Neighbourhood) -> None:

@@ -86,7 +86,7 @@ Forward = Callable[[Any], tuple[Tensor, Tensor, int]]
 
 
 def run(
-    data: Debian,
+    dataset: Debian,
     graph: Graph,
     *,
     epochs: int = 8,
@@ -101,10 +101,10 @@ def run(
     on idle cores, but on busy ones torch's threads wait for each other many times as long as they
     work. The sampler runs on the other cores at the same time.
     """
-    words = torch.from_numpy(data.words())
-    labels = torch.from_numpy(data.labels)
+    words = torch.from_numpy(dataset.words())
+    labels = torch.from_numpy(dataset.labels)
     with _torch(seed, threads):
-        sage = GraphSAGE(data.num_features, data.num_classes)
+        sage = GraphSAGE(dataset.num_features, dataset.num_classes)
 
         def with_graph(batch: MiniBatch) -> tuple[Tensor, Tensor, int]:
             scores = sage(batch.blocks, batch.words)[batch.output_index]
@@ -121,30 +121,32 @@ def run(
             "GraphSAGE",
             sage,
             with_graph,
-            DataLoader(graph, data.train, FANOUTS, batch_size=BATCH_SIZE, shuffle=True, **read),
+            DataLoader(graph, dataset.train, FANOUTS, batch_size=BATCH_SIZE, shuffle=True, **read),
             epochs,
-            lambda: accuracy(sage, with_graph, tests(data.val)),
+            lambda: accuracy(sage, with_graph, tests(dataset.val)),
             progress,
         )
-        outcome.test = accuracy(sage, with_graph, tests(data.test))
+        outcome.test = accuracy(sage, with_graph, tests(dataset.test))
 
     with _torch(seed, threads):
-        mlp = MLP(data.num_features, data.num_classes)
-        train, val, test = (torch.from_numpy(ids) for ids in (data.train, data.val, data.test))
+        mlp = MLP(dataset.num_features, dataset.num_classes)
+        train, val, test = (
+            torch.from_numpy(ids) for ids in (dataset.train, dataset.val, dataset.test)
+        )
 
-        def alone(ids: Tensor) -> tuple[Tensor, Tensor, int]:
+        def mlp_batch(ids: Tensor) -> tuple[Tensor, Tensor, int]:
             return mlp(words[ids]), labels[ids], 0
 
         baseline = fit(
             "MLP",
             mlp,
-            alone,
+            mlp_batch,
             Shuffled(train, BATCH_SIZE),
             epochs,
-            lambda: accuracy(mlp, alone, torch.split(val, TEST_BATCH_SIZE)),
+            lambda: accuracy(mlp, mlp_batch, torch.split(val, TEST_BATCH_SIZE)),
             progress,
         )
-        baseline.test = accuracy(mlp, alone, torch.split(test, TEST_BATCH_SIZE))
+        baseline.test = accuracy(mlp, mlp_batch, torch.split(test, TEST_BATCH_SIZE))
     return Run(outcome, baseline, edges_per_second(graph, seed=seed))
 
 

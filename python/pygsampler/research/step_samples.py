@@ -37,7 +37,7 @@ class StepSamples(EngineResult[ArrayT]):
     _makers, _noun = "KHop.sample, LayerSample.sample, and by loaders", "samples"
 
     @classmethod
-    def _of(cls, memory: Memory, epoch: int, batch: int, seed: int) -> StepSamples[Any]:
+    def _from_memory(cls, memory: Memory, epoch: int, batch: int, seed: int) -> StepSamples[Any]:
         attributes = {"epoch": epoch, "batch": batch, "seed": seed}
         return cls._of_memory(memory, memory.data, memory.header, memory.device, attributes)
 
@@ -63,7 +63,7 @@ class StepSamples(EngineResult[ArrayT]):
         With ``KHop``, node j of a sample was drawn by node ``j // fanouts[i]`` of the step before.
         -1 where that has no edges, or is -1.
         """
-        return self._parts("nodes", len(self))
+        return self._matrices("nodes", len(self))
 
     @property
     def edge_ids(self) -> tuple[ArrayT, ...]:
@@ -73,7 +73,7 @@ class StepSamples(EngineResult[ArrayT]):
         """
         if self._array("edge_ids") is None:
             raise ValueError("edge_ids: expected a sampler with edge_ids=True, got one without")
-        return self._parts("edge_ids", 0)
+        return self._matrices("edge_ids", 0)
 
     @property
     def num_edges(self) -> int:
@@ -92,7 +92,7 @@ class StepSamples(EngineResult[ArrayT]):
         steps: Any = self.steps
         return [tuple(step[i] for step in steps) for i in range(len(self))]
 
-    def _parts(self, name: str, first: int) -> tuple[ArrayT, ...]:
+    def _matrices(self, name: str, first: int) -> tuple[ArrayT, ...]:
         flat, count, widths = self._array(name), len(self), self.widths
         starts = accumulate((count * width for width in widths), initial=first)
         return tuple(

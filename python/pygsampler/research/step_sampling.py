@@ -95,7 +95,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
     def group_launcher(
         self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        return TorchLauncher.of(self, _StepSampler, graph, epoch, form)
+        return TorchLauncher.for_sampler(self, _StepSampler, graph, epoch, form)
 
     def with_gpu_share(self: S, share: float) -> S:
         return self._bounded(self.with_seed(self.seed), share)
@@ -105,7 +105,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         return _from_fields(type(self), self._fields(), seed)
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> StepSamples[Array]:
-        return StepSamples._of(memory, epoch, batch, self.seed)
+        return StepSamples._from_memory(memory, epoch, batch, self.seed)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int

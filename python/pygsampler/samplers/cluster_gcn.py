@@ -75,7 +75,7 @@ class ClusterGCN(ProgramSampler[Any]):
             The arguments of ``Sampler.launch``.
         """
         job: PendingBatch[Any] = self._program.launch(
-            *self._given(graph, seeds),
+            *self._program_inputs(graph, seeds),
             epoch=epoch,
             batch=batch,
             exclude=exclude,
@@ -85,10 +85,10 @@ class ClusterGCN(ProgramSampler[Any]):
         )
         return job
 
-    def _given(self, graph: Graph, seeds: Any) -> tuple[Any, Any]:
-        return graph, self._vertices(graph, seeds)
+    def _program_inputs(self, graph: Graph, seeds: Any) -> tuple[Any, Any]:
+        return graph, self._cluster_nodes(graph, seeds)
 
-    def _vertices(self, graph: Graph, seeds: Any) -> Any:
+    def _cluster_nodes(self, graph: Graph, seeds: Any) -> Any:
         """The nodes of some clusters, one cluster behind the other."""
         import numpy as np
 

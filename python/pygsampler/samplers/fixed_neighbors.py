@@ -37,11 +37,11 @@ class _Tables:
     def __getstate__(self) -> tuple[int, int]:
         return self._about
 
-    def __setstate__(self, about: tuple[int, int]) -> None:
-        self._about = about
+    def __setstate__(self, state: tuple[int, int]) -> None:
+        self._about = state
         self._begin()
 
-    def of(self, graph: Graph) -> Graph:
+    def graph_for(self, graph: Graph) -> Graph:
         """Returns the graph of fixed neighbors, drawn at the first call; of such a graph itself."""
         # A forked child has a lock of its own: one of ours might be held by a thread that it lacks.
         with library.table_lock():
@@ -49,11 +49,11 @@ class _Tables:
                 return graph
             table = self._known.get(graph)
             if table is None:
-                table = self._known[graph] = self._drawn(graph)
+                table = self._known[graph] = self._sample(graph)
                 self._made.add(table)
             return table
 
-    def _drawn(self, graph: Graph) -> Graph:
+    def _sample(self, graph: Graph) -> Graph:
         import numpy as np
 
         fanout, seed = self._about
@@ -93,7 +93,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
     def sampled_graph(self, graph: Graph) -> Graph:
         """The graph of the edges that were drawn, by the ids that they have in ``graph``."""
         check_graph(graph)
-        return self._tables.of(graph)
+        return self._tables.graph_for(graph)
 
     def launch(
         self,

@@ -140,12 +140,12 @@ class HGTSampler(HeteroPlanSampler):
         )
 
 
-def _by_iteration(given: Any) -> Any:
+def _by_iteration(num_samples: Any) -> Any:
     """Numbers by type as the engine has them: for each iteration those of all types."""
-    if not isinstance(given, Mapping):
-        return given
+    if not isinstance(num_samples, Mapping):
+        return num_samples
     counts: dict[str, list[Any]] = {}
-    for kind, numbers in given.items():
+    for kind, numbers in num_samples.items():
         if not isinstance(kind, str):
             raise TypeError(f"num_samples: expected types of nodes, got {describe(kind)}")
         if isinstance(numbers, (str, bytes, Mapping)) or not hasattr(numbers, "__len__"):

@@ -194,18 +194,18 @@ def _labor_chances(A: Any, C: Any, K: int, importance: int) -> Any:
         largest = C.max(axis=0)
         a, real = C.div(largest + (largest == 0), axis=0), C > 0
 
-    def drawn(x: Any) -> Any:
+    def first_row(x: Any) -> Any:
         return x if real is None else real.select(x, 0)
 
     q, c = a, a.labor(K).minimum(_LARGE)
-    pi = drawn(a.mul(c, axis=0)).max(axis=1)
+    pi = first_row(a.mul(c, axis=0)).max(axis=1)
     for further in range(importance):
         if further:
-            pi = pi * drawn(C.spread(c, axis=0)).max(axis=1)
+            pi = pi * first_row(C.spread(c, axis=0)).max(axis=1)
         pi = pi.minimum(_LARGE)
         q = C.spread(pi, axis=1)
         c = a.labor(K, q).minimum(_LARGE)
-    return drawn(q.mul(c, axis=0)).minimum(1)
+    return first_row(q.mul(c, axis=0)).minimum(1)
 
 
 def _nearest(A: GraphMatrix, C: Matrix, r: Vector, K: int, weights: bool | str) -> Matrix:

@@ -82,7 +82,7 @@ def _metis(
     indices: Any,
     weights: Any,
     count: int,
-    parts: int,
+    num_parts: int,
     recursive: bool,
     seed: int,
 ) -> npt.NDArray[np.int64]:
@@ -93,7 +93,7 @@ def _metis(
     except ImportError as error:
         raise ImportError("clusters: METIS needs pymetis: pip install pymetis") from error
     starts, adjacent = _symmetric(indptr, indices, count)
-    if parts == 1 or not count:
+    if num_parts == 1 or not count:
         return np.zeros(count, np.int64)
     given: dict[str, Any] = {"xadj": starts, "adjncy": adjacent}
     if hasattr(pymetis, "CSRAdjacency"):
@@ -104,7 +104,7 @@ def _metis(
         # Releases differ in which of these they call deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)
         options = pymetis.Options(seed=seed)
-        _, found = pymetis.part_graph(parts, recursive=recursive, options=options, **given)
+        _, found = pymetis.part_graph(num_parts, recursive=recursive, options=options, **given)
     return np.asarray(found, np.int64)
 
 

@@ -425,7 +425,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """
         if graph._relation is None or self._timed is not None:
             return None
-        return TorchLauncher.of(self, PGSampler, graph, epoch, form)
+        return TorchLauncher.for_sampler(self, PGSampler, graph, epoch, form)
 
     def with_seed(self, seed: int | None) -> PGSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
@@ -438,7 +438,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return self._bounded(self._with(), share)
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
-        return MiniBatch._of(memory, epoch, batch)
+        return MiniBatch._from_memory(memory, epoch, batch)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
@@ -446,10 +446,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return MiniBatch._of_source(TensorSource(region, words, graph._device), epoch, batch)
 
     def _part_view(
-        self, graph: Graph, region: torch.Tensor, asked: set[int]
+        self, graph: Graph, region: torch.Tensor, requested_kinds: set[int]
     ) -> Callable[[Sequence[int], int, int, int], MiniBatch]:
         device = graph._device
-        edges = CooExpander(region, device, region.element_size() == 8, asked)
+        edges = CooExpander(region, device, region.element_size() == 8, requested_kinds)
 
         def view(words: Sequence[int], first: int, epoch: int, batch: int) -> MiniBatch:
             # As that of any sampler: writes to a batch are counted apart.
@@ -497,6 +497,6 @@ _USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
 _USUAL.pop("seed")
 
 
-def _restore(*given: Any) -> PGSampler:
+def _restore(*state: Any) -> PGSampler:
     """Restores a sampler from a pickle of an earlier version, which names this function."""
-    return from_pickle(PGSampler, *given)
+    return from_pickle(PGSampler, *state)

@@ -38,11 +38,11 @@ def neighbor_plan(options: Mapping[str, Any]) -> Plan:
     if by_type:
         return hetero_plan(options)
     if rule is not None:
-        return Plan(family="temporal", **rule_fields(rule), **_of(options, *_COMMON))
+        return Plan(family="temporal", **rule_fields(rule), **_select(options, *_COMMON))
     return Plan(
         **family,
         **of_mode,
-        **_of(options, *_COMMON, "disjoint", "map_bytes"),
+        **_select(options, *_COMMON, "disjoint", "map_bytes"),
     )
 
 
@@ -52,7 +52,7 @@ def hetero_plan(options: Mapping[str, Any]) -> Plan:
     rule = as_rule(options["temporal"])
     if options["prob"] is not None and options["mask"] is not None:
         raise ValueError("prob, mask: expected at most one of them, got both")
-    fields = _of(options, *_COMMON, "default_fanout", "map_bytes")
+    fields = _select(options, *_COMMON, "default_fanout", "map_bytes")
     fields |= {"fanouts": hops, "disjoint": options["disjoint"] or rule is not None}
     return Plan(family="typed", **fields, **({} if rule is None else rule_fields(rule)))
 
@@ -87,7 +87,7 @@ def _by_name(hop: Mapping[Any, Any], where: str) -> ByRelation:
     return numbers
 
 
-def _of(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _select(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names}
 
 
@@ -141,17 +141,17 @@ def options_of_mode(mode: str) -> Mapping[str, Any]:
     return MODES[mode].options if mode in MODES else {}
 
 
-def _of_mode(mode: str, given: Any) -> dict[str, Any]:
+def _of_mode(mode: str, mode_options: Any) -> dict[str, Any]:
     """Returns the fields of a plan that one mode has and others have not."""
-    if given is None:
+    if mode_options is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"mode_options: expected a mapping, got {describe(given)}")
+    if not isinstance(mode_options, Mapping):
+        raise TypeError(f"mode_options: expected a mapping, got {describe(mode_options)}")
     known = options_of_mode(mode)
-    for name in given:
+    for name in mode_options:
         if name not in known:
             expected = f"options of {tuple(known)}" if known else "none"
             raise ValueError(
                 f"mode_options: expected {expected} in mode {mode!r}, got {describe(name)}"
             )
-    return dict(given)
+    return dict(mode_options)

@@ -102,13 +102,13 @@ class DisjointShaDow(_ShaDow):
             asynchronous=asynchronous,
         )
 
-        def made(hops: Any) -> Subgraph:
+        def subgraph_of(hops: Any) -> Subgraph:
             found = as_torch(hops)
             return _subgraph(
                 graph, found.input_nodes, found.subgraph_ids, found.output_nodes, None, epoch, batch
             )
 
-        return MappedJob(job, made)
+        return MappedJob(job, subgraph_of)
 
 
 class PageRankShaDow(_ShaDow):

@@ -164,7 +164,7 @@ class HeteroWalk(RandomWalk):
         how = {"exclude": exclude, "threads": threads, "asynchronous": asynchronous}
         job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
         joint = self._joint(graph)
-        return MappedJob(job, lambda walks: self._by_type(walks, path, joint))
+        return MappedJob(job, lambda walks: self._with_type_ids(walks, path, joint))
 
     def _in_parts(
         self, graph: Graph, path: Any, seeds: Any, epoch: int, batch: int, exclude: Any
@@ -188,9 +188,9 @@ class HeteroWalk(RandomWalk):
         return walks
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks[Array]:
-        return Walks._of(memory, epoch, batch, self.seed)
+        return Walks._from_memory(memory, epoch, batch, self.seed)
 
-    def _by_type(
+    def _with_type_ids(
         self, walks: Walks[Array], path: tuple[EdgeType, ...], joint: HomogeneousView
     ) -> Walks[Array]:
         """Returns new walks with ids of types instead of those of the homogeneous graph."""

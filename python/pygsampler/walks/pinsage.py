@@ -198,7 +198,7 @@ class PinSAGE(RandomWalk):
         """Starts batches of ``graph`` in ``epoch``, as ``form`` asks; None along a metapath."""
         if self._path:
             return None
-        launch = TorchLauncher.of(self, PinSAGE, graph, epoch, form)
+        launch = TorchLauncher.for_sampler(self, PinSAGE, graph, epoch, form)
         if launch is None:
             return None
 
@@ -222,7 +222,7 @@ class PinSAGE(RandomWalk):
         return f"{super().__repr__()}{along}"
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
-        return Visits._of(memory, epoch, batch)
+        return Visits._from_memory(memory, epoch, batch)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
@@ -230,12 +230,12 @@ class PinSAGE(RandomWalk):
         return Visits._of_region(region, words, epoch, batch)
 
 
-def _with_seeds(made: list[Any], views: Sequence[IdView]) -> list[Any]:
+def _with_seeds(results: list[Any], views: Sequence[IdView]) -> list[Any]:
     """Visits of several batches, each with its seeds; None behind a failure."""
-    for visits, ids in zip(made, views, strict=False):
+    for visits, ids in zip(results, views, strict=False):
         if isinstance(visits, Visits):
             visits._by(ids, None)
-    return made
+    return results
 
 
 def _untyped(graph: Any) -> Any:
@@ -387,8 +387,8 @@ class RestartNeighbors(Sampler[Visits]):
         how: dict[str, Any] = {"epoch": epoch, "batch": batch, "threads": threads, "form": "torch"}
         job = self._begun.launch(graph, seeds, **how, exclude=exclude, asynchronous=asynchronous)
 
-        def made(begun: Any) -> Visits:
-            walks = begun.torch()
+        def visits_of(first_walks: Any) -> Visits:
+            walks = first_walks.torch()
             collected, enough = self._collected(walks.nodes, kinds)
             if not enough and self._begun.length < self._walk.length:
                 # Longer walks begin as these do. Seldom: where a type cannot fill its cap.
@@ -397,7 +397,7 @@ class RestartNeighbors(Sampler[Visits]):
                 collected, _ = self._collected(walks.nodes, kinds)
             return self._counted(walks, collected, kinds)
 
-        return MappedJob(job, made)
+        return MappedJob(job, visits_of)
 
     def _array(self, graph: Graph) -> Array:
         assert self._types is not None
@@ -420,7 +420,7 @@ class RestartNeighbors(Sampler[Visits]):
         # By walk: they lie step by step.
         nodes = steps.contiguous()
         there = (nodes >= 0) & (nodes != nodes[:, :1])
-        of = kinds.of(nodes)
+        of = kinds.type_numbers(nodes)
         collected = there.new_zeros(there.shape)
         for kind, cap in self._caps.items():
             mine = there & (of == kinds.number(kind))
@@ -441,7 +441,7 @@ class RestartNeighbors(Sampler[Visits]):
         short: torch.Tensor,
         kinds: _NodeTypeArray | _NodeTypeRanges,
     ) -> Visits:
-        of, there = kinds.of(short), short >= 0
+        of, there = kinds.type_numbers(short), short >= 0
         nodes, counts = {}, {}
         for kind, top in self._top.items():
             rows = short.where(there & (of == kinds.number(kind)), -1)
@@ -463,7 +463,7 @@ class _NodeTypeArray:
     def __init__(self, types: Array) -> None:
         self._types: torch.Tensor = types.torch()
 
-    def of(self, nodes: torch.Tensor) -> torch.Tensor:
+    def type_numbers(self, nodes: torch.Tensor) -> torch.Tensor:
         """The number of each node's type; any number for -1."""
         return self._types.to(nodes.device)[nodes.clamp(min=0).long()]
 
@@ -487,7 +487,7 @@ class _NodeTypeRanges:
         self._starts, self._types = joint.nodes, tuple(node_types)
         self._places = {kind: i for i, kind in enumerate(joint.nodes)}
 
-    def of(self, nodes: torch.Tensor) -> torch.Tensor:
+    def type_numbers(self, nodes: torch.Tensor) -> torch.Tensor:
         """Returns the number of each node's type; any number for -1."""
         import torch
 
@@ -504,19 +504,19 @@ class _NodeTypeRanges:
 
     def split(self, seeds: torch.Tensor) -> dict[Any, torch.Tensor]:
         """Returns the seeds by type, each numbered within its type."""
-        of = self.of(seeds)
+        of = self.type_numbers(seeds)
         return {kind: seeds[of == self.number(kind)] - self.first(kind) for kind in self._types}
 
 
-def _counts(given: Any, where: str, named: bool) -> dict[Any, int]:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where}: expected a mapping of types to numbers, got {describe(given)}")
+def _counts(value: Any, where: str, named: bool) -> dict[Any, int]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to numbers, got {describe(value)}")
     if named:
-        for kind in given:
+        for kind in value:
             if not isinstance(kind, str):
                 raise TypeError(f"{where}: expected names of types, got {describe(kind)}")
-        return {kind: integer(count, f"{where}[{kind!r}]", 1) for kind, count in given.items()}
+        return {kind: integer(count, f"{where}[{kind!r}]", 1) for kind, count in value.items()}
     return {
         integer(kind, f"{where}: a type", 0): integer(count, f"{where}[{kind!r}]", 1)
-        for kind, count in given.items()
+        for kind, count in value.items()
     }

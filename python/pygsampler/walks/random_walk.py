@@ -265,7 +265,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     def group_launcher(
         self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        return TorchLauncher.of(self, RandomWalk, graph, epoch, form)
+        return TorchLauncher.for_sampler(self, RandomWalk, graph, epoch, form)
 
     def with_gpu_share(self, share: float) -> RandomWalk:
         return self._bounded(self.with_seed(self.seed), share)
@@ -285,7 +285,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
             return job.result().per_step_edges()
 
         numbers = epoch, batch, self.seed
-        return Walks._of(memory, *numbers, again if self._repeats() else None)
+        return Walks._from_memory(memory, *numbers, again if self._repeats() else None)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
@@ -352,12 +352,12 @@ def _restored(
     seed: int,
     epoch: int,
     number: int,
-    beside: dict[str, Any],
+    attributes: dict[str, Any],
 ) -> R:
     sampler = object.__new__(kind)
     sampler._begin(seed, **fields)
     sampler._numbers.go_on(epoch, number)
-    for name, value in beside.items():
+    for name, value in attributes.items():
         setattr(sampler, name, value)
     return sampler
 

@@ -52,7 +52,7 @@ class Walks(EngineResult[ArrayT]):
     _again: Callable[[Any], Any] | None = None
 
     @classmethod
-    def _of(
+    def _from_memory(
         cls,
         memory: Memory,
         epoch: int,
@@ -151,7 +151,7 @@ class Walks(EngineResult[ArrayT]):
                 "copied or pickled without"
             )
         nodes = self._array("nodes")
-        roots = nodes[0] if self.form == "torch" else nodes._at(nodes._address, (len(self),))
+        roots = nodes[0] if self.form == "torch" else nodes._view_at(nodes._address, (len(self),))
         edges = self._again(roots)
         # A copy's walks are made once more where the graph is.
         return edges if self._is_on_device else edges.cpu()
@@ -266,13 +266,13 @@ class Walks(EngineResult[ArrayT]):
         return walks_html(repr(self), self.per_step(), self.lengths)
 
 
-def _lists(pyarrow: Any, rows: Any, lengths: Any) -> Any:
+def _lists(pyarrow: Any, padded: Any, lengths: Any) -> Any:
     """Returns the first values of each row, as many as ``lengths`` has, as lists."""
     import numpy
 
     offsets = numpy.zeros(len(lengths) + 1, dtype=numpy.int64)
     numpy.cumsum(lengths, out=offsets[1:])
-    values = rows[numpy.arange(rows.shape[1]) < lengths[:, None]]
+    values = padded[numpy.arange(padded.shape[1]) < lengths[:, None]]
     kind = pyarrow.LargeListArray if offsets[-1] >= 1 << 31 else pyarrow.ListArray
     if kind is pyarrow.ListArray:
         offsets = offsets.astype(numpy.int32)

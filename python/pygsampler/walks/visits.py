@@ -90,14 +90,14 @@ class Visits(HasFeatures):
         return visits
 
     @classmethod
-    def _of(cls, memory: Memory, epoch: int, batch: int) -> Visits:
+    def _from_memory(cls, memory: Memory, epoch: int, batch: int) -> Visits:
         words = memories.read_int64(memory.header, at.WALK_WORDS)
         found = []
         for name in ("top_nodes", "visits"):
             place = words, words, memory.data, memory, memory.device
             flat = Array._of_row(_ROWS[name], *place)
             assert flat is not None
-            found.append({None: flat._at(flat._address, _shape(words))})
+            found.append({None: flat._view_at(flat._address, _shape(words))})
         nodes, counts = found
         visits = cls._new("array", nodes, counts, {}, epoch, batch)
         visits._memory = memory
@@ -270,10 +270,10 @@ class Visits(HasFeatures):
         """The rows that a loader was asked for, by name; each is an attribute too."""
         return super().features
 
-    def _attach(self, name: str, rows: Any, node_type: str | None = None) -> None:
+    def _attach(self, name: str, feature_rows: Any, node_type: str | None = None) -> None:
         if hasattr(type(self), name) or name in type(self).__annotations__:
             raise ValueError(f"features: expected names that visits do not have, got {name!r}")
-        super()._attach(name, rows, node_type)
+        super()._attach(name, feature_rows, node_type)
 
     def _tensors(self, what: str) -> Visits:
         if self.form != "torch":
@@ -385,17 +385,17 @@ def _unique(seeds: torch.Tensor, nodes: Mapping[Any, torch.Tensor]) -> _UniqueNo
     return _UniqueNodes(distinct, of_seeds, neighbors)
 
 
-def top_visits(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:
+def top_visits(node_rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns, of each row of nodes, those that stand there most often, and how often.
 
-    ``rows`` is [N, n], -1 where there is none; the results are [N, top], ordered as those of
+    ``node_rows`` is [N, n], -1 where there is none; the results are [N, top], ordered as those of
     ``Visits``.
     """
     import torch
 
-    count, length = rows.shape
+    count, length = node_rows.shape
     # By row, node and place: a stable sort of each row.
-    values, places = rows.sort(dim=1, stable=True)
+    values, places = node_rows.sort(dim=1, stable=True)
     heads = torch.ones_like(values, dtype=torch.bool)
     heads[:, 1:] = values[:, 1:] != values[:, :-1]
     heads &= values >= 0
@@ -410,13 +410,13 @@ def top_visits(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor
     key = (row * (length + 1) + (length - visits)) * (length + 1) + first
     order = key.argsort()
     row, column, visits = row[order], column[order], visits[order]
-    rank = torch.arange(len(row), device=rows.device)
-    begins = torch.zeros(count + 1, dtype=torch.int64, device=rows.device)
+    rank = torch.arange(len(row), device=node_rows.device)
+    begins = torch.zeros(count + 1, dtype=torch.int64, device=node_rows.device)
     begins[1:] = torch.bincount(row, minlength=count).cumsum(0)
     rank -= begins[row]
     kept = rank < top
-    nodes = torch.full((count, top), -1, dtype=rows.dtype, device=rows.device)
-    counts = torch.zeros((count, top), dtype=torch.int32, device=rows.device)
+    nodes = torch.full((count, top), -1, dtype=node_rows.dtype, device=node_rows.device)
+    counts = torch.zeros((count, top), dtype=torch.int32, device=node_rows.device)
     nodes[row[kept], rank[kept]] = values[row[kept], column[kept]]
     counts[row[kept], rank[kept]] = visits[kept].to(torch.int32)
     return nodes, counts

@@ -134,7 +134,7 @@ def check_agreement(edges: Mapping[str, Int64s]) -> None:
 
 
 def _check_block(
-    graph: CscGraph, fanout: int, block: CheckedBlock, known: Int64s, where: str
+    graph: CscGraph, fanout: int, block: CheckedBlock, destinations: Int64s, where: str
 ) -> None:
     count = len(block.dst)
     want = _row_sizes(graph, fanout, block.dst)
@@ -154,7 +154,10 @@ def _check_block(
     if len(wrong):
         row = wrong[0]
         raise CheckError(f"{where}: row {row}: expected {want[row]} edges, got {got[row]}")
-    _expect(np.array_equal(block.src[: len(known)], known), f"{where}: src does not begin with dst")
+    _expect(
+        np.array_equal(block.src[: len(destinations)], destinations),
+        f"{where}: src does not begin with dst",
+    )
     _expect(len(np.unique(block.src)) == len(block.src), f"{where}: a src node stands twice")
     _expect(len(np.unique(block.eid)) == len(block.eid), f"{where}: an edge stands twice")
     inside = (graph.indptr[owner] <= eid) & (eid < graph.indptr[owner + 1])

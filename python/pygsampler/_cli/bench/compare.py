@@ -60,7 +60,7 @@ class Quartiles:
     best: float
 
     @classmethod
-    def of(cls, values: Sequence[float] | Any) -> Quartiles:
+    def from_values(cls, values: Sequence[float] | Any) -> Quartiles:
         low, middle, high = (float(x) for x in np.quantile(values, [0.25, 0.5, 0.75]))
         return cls(middle, low, high, float(np.min(values)))
 
@@ -126,7 +126,7 @@ def compare(
         batches = _round_length(sessions[contenders[0].name], checked)
     warm = _draw(graph, setting, rng, batches)
     for contender in contenders:
-        timed(contender, sessions[contender.name], warm, 1)
+        measure_run(contender, sessions[contender.name], warm, 1)
 
     seeds: list[Int64s] = []
     times: dict[str, list[float]] = {c.name: [] for c in contenders}
@@ -145,7 +145,7 @@ def compare(
         spent: dict[str, float] = {}
         others = OtherLoad()
         for contender in (*contenders[turn:], *contenders[:turn]):
-            whole, counts = timed(contender, sessions[contender.name], drawn, epoch)
+            whole, counts = measure_run(contender, sessions[contender.name], drawn, epoch)
             spent[contender.name] = whole / batches
             edges[contender.name] += counts
         share = others.share()
@@ -164,7 +164,7 @@ def compare(
         checked_size(graph, setting, name, session, checked[:1], epoch=1, frontier=frontier)
     check_agreement(totals)
     return [
-        _row(graph, setting, c, times, totals[c.name], size, shares, batches, baseline)
+        _comparison_row(graph, setting, c, times, totals[c.name], size, shares, batches, baseline)
         for c in contenders
     ]
 
@@ -220,7 +220,7 @@ def _round_length(session: Session, batches: list[Int64s]) -> int:
     return min(max(int(_ROUND_SECONDS / one), low), high)
 
 
-def timed(
+def measure_run(
     contender: Contender, session: Session, batches: list[Int64s], epoch: int
 ) -> tuple[float, list[list[int]]]:
     """Seconds for one run of `session`, and the edges of every block of every batch.
@@ -239,7 +239,7 @@ def timed(
     return spent + clock() - start, counts
 
 
-def _row(
+def _comparison_row(
     graph: CscGraph,
     setting: Setting,
     contender: Contender,
@@ -266,9 +266,9 @@ def _row(
         disturbed=sum(share > _OTHER_SHARE for share in shares),
         others=float(np.median(shares)),
         batches_per_round=batches,
-        milliseconds=Quartiles.of(1e3 * own),
+        milliseconds=Quartiles.from_values(1e3 * own),
         edges_per_batch=edges,
         edges_per_second=edges / middle,
         bytes_per_second=size / middle,
-        ratio=None if base is None else Quartiles.of(base / own),
+        ratio=None if base is None else Quartiles.from_values(base / own),
     )

@@ -205,15 +205,17 @@ def _compare(
         )
 
 
-def _show(rows: list[ComparisonRow], summary: str, notes: list[str], plot: Path | None) -> None:
+def _show(
+    comparisons: list[ComparisonRow], summary: str, remarks: list[str], plot: Path | None
+) -> None:
     from pygsampler._cli import output
 
     out = output.console()
-    first = rows[0]
+    first = comparisons[0]
     output.title(out, f"{first.graph} {first.setting}")
     head = ("sampler", "ms a batch", "quartiles", "edges a batch", "M edges/s", "ratio")
     body = []
-    for row in rows:
+    for row in comparisons:
         spread = row.milliseconds
         body.append(
             [
@@ -225,15 +227,15 @@ def _show(rows: list[ComparisonRow], summary: str, notes: list[str], plot: Path 
                 "" if row.ratio is None else f"{row.ratio.median:.2f}x",
             ]
         )
-    output.table(out, head, body, left=1)
+    output.table(out, head, body, text_columns=1)
     out.print()
     output.title(out, "million edges a second")
     output.bars(
-        out, [(r.label, r.edges_per_second, f"{r.edges_per_second / 1e6:.1f}") for r in rows]
+        out, [(r.label, r.edges_per_second, f"{r.edges_per_second / 1e6:.1f}") for r in comparisons]
     )
     out.print()
     facts = [("machine", summary), ("checked", "edges of whole batches, counts of all timed ones")]
-    facts += [("note", note) for note in notes]
+    facts += [("note", note) for note in remarks]
     if first.disturbed:
         text = f"other processes were busy in {first.disturbed} of {first.rounds} rounds"
         facts.append(("note", text))

@@ -61,7 +61,7 @@ def command(device: str, as_json: bool) -> None:
     output.title(out, f"costs of {'one core of the CPU' if index < 0 else devices.name(index)}")
     costs = found["nanoseconds"].items()
     rows = [(_WORK.get(name, name), f"{ns:.4g}") for name, ns in costs]
-    output.table(out, ("work", "nanoseconds"), rows, left=1)
+    output.table(out, ("work", "nanoseconds"), rows, text_columns=1)
     if index < 0:
         out.print(f"a value is stored where it takes more than {found['operations']} operations")
     out.print(f"stored in {found['path']}")

@@ -149,7 +149,7 @@ def command(
     of_types = {name: _column(text) for name, text in columns_of_types.items() if text is not None}
     typed = _source_of_types(sources, types, of_types)
     source: Any = sources[0] if len(sources) == 1 else list(sources)
-    known = len(sources) == 1 and named_datasets.is_known(sources[0])
+    known = len(sources) == 1 and named_datasets.is_dataset_name(sources[0])
     _check_target(target, () if known else sources)
     tables = _features_of(features, quantize, known, typed is not None)
     with Progress("converting", "B") as progress:
@@ -174,15 +174,15 @@ def _column(text: str | None) -> str | int | None:
 
 
 def _features_of(
-    given: tuple[str, ...], quantize: str | None, is_data_set: bool, has_types: bool
+    arguments: tuple[str, ...], quantize: str | None, is_data_set: bool, has_types: bool
 ) -> dict[str, Path]:
     """The files of features by their names."""
-    if quantize is not None and not given and not is_data_set:
+    if quantize is not None and not arguments and not is_data_set:
         raise click.UsageError("--quantize: expected --features, whose rows it is for")
-    if given and has_types:
+    if arguments and has_types:
         raise click.UsageError("--features: expected none for a heterogeneous graph")
     found = {}
-    for text in given:
+    for text in arguments:
         name, mark, file = text.partition("=")
         path = Path(file)
         if not name or not mark or path.suffix != ".npy" or not path.is_file():
@@ -197,7 +197,7 @@ def _features_of(
 def _convert_with_features(
     source: Any,
     target: Path,
-    given: dict[str, Any],
+    read_options: dict[str, Any],
     progress: Progress,
     tables: dict[str, Path],
     quantize: str | None,
@@ -209,7 +209,7 @@ def _convert_with_features(
 
     with TemporaryDirectory(dir=target.parent, prefix=f".{target.stem}.") as folder:
         graph_file = Path(folder) / "graph.pgs"
-        _convert(source, graph_file, given, progress)
+        _convert(source, graph_file, read_options, progress)
         arrays: dict[str, Any] = {}
         with options.open_graph(str(graph_file)) as graph:
             for name, path in tables.items():
@@ -253,10 +253,12 @@ def _source_of_types(
     return by_type
 
 
-def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
+def _convert_types(
+    source: Any, target: Path, read_options: dict[str, Any], progress: Progress
+) -> None:
     from pygsampler.datasets import read
 
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {name: value for name, value in read_options.items() if value is not None}
     for name in ("num_nodes", "undirected", "one_kind"):
         if name in chosen:
             option = f"--{name.replace('_', '-')}"
@@ -292,11 +294,11 @@ def _total(counts: Any) -> int:
     return sum(counts.values()) if isinstance(counts, dict) else int(counts)
 
 
-def _convert(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
+def _convert(source: Any, target: Path, read_options: dict[str, Any], progress: Progress) -> None:
     from pygsampler._cli import output
     from pygsampler.datasets import convert
 
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {name: value for name, value in read_options.items() if value is not None}
     try:
         with output.log_to_stderr(_by_options):
             convert(source, target, **chosen, progress=progress)
@@ -307,8 +309,8 @@ def _convert(source: Any, target: Path, given: dict[str, Any], progress: Progres
 def _by_options(text: str) -> str:
     """A text about arguments of Python's, with the options in their place."""
 
-    def option(found: re.Match[str]) -> str:
-        name, value = found.groups()
+    def option(match: re.Match[str]) -> str:
+        name, value = match.groups()
         flag = f"--{name.replace('_', '-')}"
         return flag if value in (None, "True") else f"{flag} {value.strip(chr(34))}"
 
@@ -332,8 +334,8 @@ def _check_target(target: Path, sources: tuple[str, ...]) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _refuse(given: dict[str, Any]) -> None:
-    for name, value in given.items():
+def _refuse(read_options: dict[str, Any]) -> None:
+    for name, value in read_options.items():
         if value is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')}: expected a file of edges, got a data set"

@@ -145,34 +145,34 @@ def _histogram(counts: list[list[int]]) -> list[dict[str, int]]:
     ]
 
 
-def _show(out: Console, found: dict[str, Any]) -> None:
+def _show(out: Console, info: dict[str, Any]) -> None:
     from pygsampler._cli import output
     from pygsampler._cli.doctor.report import size
 
-    dtypes, repeats = found["dtypes"], found.get("parallel_edges")
+    dtypes, repeats = info["dtypes"], info.get("parallel_edges")
     pairs = [
-        ("vertices", output.count(found["num_nodes"])),
-        ("edges", output.count(found["num_edges"])),
-        ("size", "" if found["bytes"] is None else size(found["bytes"])),
+        ("vertices", output.count(info["num_nodes"])),
+        ("edges", output.count(info["num_edges"])),
+        ("size", "" if info["bytes"] is None else size(info["bytes"])),
         ("ids", f"{dtypes['indices']}, offsets {dtypes['indptr']}"),
         ("edge ids", dtypes["edge_ids"] or "the place in the file"),
     ]
-    if "isolated" in found:
+    if "isolated" in info:
         pairs += [
-            ("self loops", output.count(found["self_loops"])),
+            ("self loops", output.count(info["self_loops"])),
             ("parallel edges", "" if repeats is None else output.count(repeats)),
-            ("isolated", f"{found['isolated']:,} nodes without any edge"),
+            ("isolated", f"{info['isolated']:,} nodes without any edge"),
         ]
-    output.title(out, found["file"])
+    output.title(out, info["file"])
     output.facts(out, [(label, text) for label, text in pairs if text])
-    _show_arrays(out, found["arrays"])
-    if "isolated" in found:
-        _show_degrees(out, found)
-    if "checks" in found:
+    _show_arrays(out, info["arrays"])
+    if "isolated" in info:
+        _show_degrees(out, info)
+    if "checks" in info:
         output.title(out, "checks")
-        output.facts(out, found["checks"].items())
-    if "plot" in found:
-        output.facts(out, [("plot", found["plot"])])
+        output.facts(out, info["checks"].items())
+    if "plot" in info:
+        output.facts(out, [("plot", info["plot"])])
 
 
 def _show_arrays(out: Console, arrays: dict[str, Any]) -> None:
@@ -189,22 +189,22 @@ def _show_arrays(out: Console, arrays: dict[str, Any]) -> None:
         )
 
 
-def _show_degrees(out: Console, found: dict[str, Any]) -> None:
+def _show_degrees(out: Console, info: dict[str, Any]) -> None:
     from pygsampler._cli import output
 
     output.title(out, "degrees")
     head = ("", "min", "median", "mean", "p99", "max", "none")
     rows = []
     for side in ("in", "out"):
-        spread = found[f"{side}_degree"]
+        spread = info[f"{side}_degree"]
         whole = [output.count(spread[name]) for name in ("min", "median")]
         rest = [output.count(spread[name]) for name in ("p99", "max", "zero")]
         rows.append([side, *whole, f"{spread['mean']:,.1f}", *rest])
-    output.table(out, head, rows, left=1)
+    output.table(out, head, rows, text_columns=1)
     for side in ("in", "out"):
         out.print()
         output.title(out, f"nodes by {side}-degree")
-        bins = found[f"{side}_degree"]["histogram"]
+        bins = info[f"{side}_degree"]["histogram"]
         # From the first to the last that has any.
         first = next((place for place, one in enumerate(bins) if one["vertices"]), 0)
         output.bars(

@@ -13,7 +13,9 @@ from pygsampler._cli import options
 
 @click.command(short_help="Write a graph file in parts, for several processes.")
 @click.argument("file", metavar="FILE")
-@click.option("--parts", type=click.IntRange(1, 1 << 16), required=True, help="How many.")
+@click.option(
+    "--parts", "num_parts", type=click.IntRange(1, 1 << 16), required=True, help="How many."
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -43,7 +45,7 @@ from pygsampler._cli import options
 @options.as_json
 def command(
     file: str,
-    parts: int,
+    num_parts: int,
     out: Path | None,
     by: str | None,
     out_edges: bool,
@@ -81,21 +83,21 @@ def command(
             )
         more = {"out_edges": out_edges, "times": times, "replace": replace}
         with opened as types:
-            _types(types, file, folder, parts, more, as_json, start)
+            _types(types, file, folder, num_parts, more, as_json, start)
         return
     with opened as graph, Progress("partitioning", "edges") as progress:
         given = _with_arrays(graph, node_data)
-        given = given if by is None else reorder(given, by, parts=parts)
+        given = given if by is None else reorder(given, by, parts=num_parts)
         options_: dict[str, Any] = {"replace": replace, "progress": progress}
-        made = partition(given, folder, parts, out_edges=out_edges, times=times, **options_)
-        shares = [_inside(made.shard(rank)) for rank in range(parts)]
+        made = partition(given, folder, num_parts, out_edges=out_edges, times=times, **options_)
+        shares = [_inside(made.shard(rank)) for rank in range(num_parts)]
     edges = [
         end - first for first, end in zip(made.edge_bounds, made.edge_bounds[1:], strict=False)
     ]
     found: dict[str, Any] = {
         "file": file,
         "folder": str(folder),
-        "parts": parts,
+        "parts": num_parts,
         "num_nodes": made.num_nodes,
         "num_edges": made.num_edges,
         "bounds": list(made.bounds),
@@ -112,13 +114,13 @@ def command(
 
     out_console = output.console()
     output.title(out_console, str(folder))
-    mean = made.num_edges / parts
+    mean = made.num_edges / num_parts
     most = f", the largest {max(edges) / mean:.2f} times the mean" if made.num_edges else ""
     inside = f"{sum(shares) / made.num_edges:.1%}" if made.num_edges else "none"
     facts = [
         ("vertices", output.count(made.num_nodes)),
         ("edges", output.count(made.num_edges)),
-        ("parts", f"{parts}{most}"),
+        ("parts", f"{num_parts}{most}"),
         ("edges within a part", inside),
         ("size", size(found["bytes"])),
         ("time", f"{found['seconds']:.1f} s"),
@@ -130,7 +132,7 @@ def _types(
     graph: Any,
     file: str,
     folder: Path,
-    parts: int,
+    num_parts: int,
     more: dict[str, Any],
     as_json: bool,
     start: float,
@@ -142,12 +144,12 @@ def _types(
     from pygsampler.distributed.partition import partition
 
     with Progress("partitioning", "edges") as progress:
-        made: Any = partition(graph, folder, parts, progress=progress, **more)
+        made: Any = partition(graph, folder, num_parts, progress=progress, **more)
     edges = {relation_name(kind): count for kind, count in made.num_edges.items()}
     found = {
         "file": file,
         "folder": str(folder),
-        "parts": parts,
+        "parts": num_parts,
         "num_nodes": dict(made.num_nodes),
         "num_edges": edges,
         "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
@@ -160,7 +162,7 @@ def _types(
     output.title(shown, str(folder))
     facts = [(name, f"{output.count(count)} nodes") for name, count in made.num_nodes.items()]
     facts += [(name, f"{output.count(count)} edges") for name, count in edges.items()]
-    output.facts(shown, [*facts, ("parts", str(parts)), ("time", f"{found['seconds']:.1f} s")])
+    output.facts(shown, [*facts, ("parts", str(num_parts)), ("time", f"{found['seconds']:.1f} s")])
 
 
 def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:

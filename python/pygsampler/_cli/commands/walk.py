@@ -36,11 +36,11 @@ def _walks_of_types(
 
     context = click.get_current_context()
 
-    def is_given(name: str) -> bool:
+    def is_on_command_line(name: str) -> bool:
         return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
     for name in _WITHOUT_TYPES:
-        if is_given(name):
+        if is_on_command_line(name):
             option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option}: expected none for a heterogeneous graph")
     if metapath is None:
@@ -51,7 +51,7 @@ def _walks_of_types(
         )
     kinds = [options.relation_of(graph, text.strip()) for text in metapath.split(",")]
     walked["metapath"] = [":".join(kind) for kind in kinds]
-    walked["length"] = walked["length"] if is_given("length") else len(kinds)
+    walked["length"] = walked["length"] if is_on_command_line("length") else len(kinds)
     names = ("length", "prob", "direction", "walks_per_seed", "seed")
     return MetaPathWalk(kinds, edge_ids=edge_ids, **{name: walked[name] for name in names})
 

@@ -34,13 +34,13 @@ _WITH_EXTENSION: tuple[Callable[[], Section], ...] = (cuda, compiler, self_test)
 
 def examine() -> Report:
     """Returns a full report of this installation; it takes a second or two."""
-    sections = [_of(part) for part in _ALWAYS]
+    sections = [_section_of(part) for part in _ALWAYS]
     if not any(section.problems for section in sections):
-        sections += [_of(part) for part in _WITH_EXTENSION]
+        sections += [_section_of(part) for part in _WITH_EXTENSION]
     return Report(tuple(sections))
 
 
-def _of(part: Callable[[], Section]) -> Section:
+def _section_of(part: Callable[[], Section]) -> Section:
     try:
         return part()
     except Exception as error:

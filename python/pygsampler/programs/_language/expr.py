@@ -158,10 +158,10 @@ class Expr:
 def _without(name: str, written: str) -> None:
     """Adds what Python has and programs do not: an error with its line."""
 
-    def of(self: Expr, *others: Any) -> Any:
+    def refuse(self: Expr, *others: Any) -> Any:
         self._refuse(f"{written} of", "it is no operator of programs")
 
-    setattr(Expr, f"__{name}__", of)
+    setattr(Expr, f"__{name}__", refuse)
 
 
 # Classes below have some of them; what is left has none of Python's own ways either.

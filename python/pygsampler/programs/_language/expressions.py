@@ -121,14 +121,14 @@ class Arithmetic(Expr):
     # 0: a scalar, 1: a vector, 2: a matrix. What a map makes is of the largest that it takes.
     _rank = 0
 
-    def _joined(self, *others: Any) -> type[Arithmetic]:
+    def _result_class(self, *others: Any) -> type[Arithmetic]:
         ranks = [x._rank for x in (self, *others) if isinstance(x, Arithmetic)]
         return (Scalar, Vector, Matrix)[max(ranks)]
 
     def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
         if isinstance(other, (DenseProduct, Input)):
-            other = other._at(self)
-        kind = self._joined(other)
+            other = other._aligned_with(self)
+        kind = self._result_class(other)
         if axis is not None:
             axis = self._along(op, axis)
         elif isinstance(other, Arithmetic) and {self._rank, other._rank} == {1, 2}:
@@ -159,15 +159,15 @@ class Arithmetic(Expr):
             )
         return along
 
-    def _beside(self, op: str, other: Any, axis: int | None) -> Any:
+    def _apply_method(self, op: str, other: Any, axis: int | None) -> Any:
         """Applies a method's operator; a vector runs along the columns of a matrix by default."""
         other = _as_value(other) if isinstance(other, Input) and len(other.shape) == 1 else other
         if axis is None and self._rank == 2 and isinstance(other, Vector):
             axis = 0
         return self._map(op, other, axis)
 
-    def _alone(self, op: str) -> Any:
-        return self._make(self._joined(), op)
+    def _apply_unary(self, op: str) -> Any:
+        return self._make(self._result_class(), op)
 
     def __add__(self, other: Any) -> Any:
         return self._map("add", other)
@@ -245,68 +245,68 @@ class Arithmetic(Expr):
 
     def __invert__(self) -> Any:
         """1 where it is 0, else 0."""
-        return self._alone("not")
+        return self._apply_unary("not")
 
     def __neg__(self) -> Any:
-        return self._alone("neg")
+        return self._apply_unary("neg")
 
     def __abs__(self) -> Any:
-        return self._alone("abs")
+        return self._apply_unary("abs")
 
     def abs(self) -> Any:
-        return self._alone("abs")
+        return self._apply_unary("abs")
 
     def neg(self) -> Any:
-        return self._alone("neg")
+        return self._apply_unary("neg")
 
     def sqrt(self) -> Any:
-        return self._alone("sqrt")
+        return self._apply_unary("sqrt")
 
     def exp(self) -> Any:
-        return self._alone("exp")
+        return self._apply_unary("exp")
 
     def log(self) -> Any:
-        return self._alone("log")
+        return self._apply_unary("log")
 
     def relu(self) -> Any:
         """The value where it is above 0, else 0."""
-        return self._alone("relu")
+        return self._apply_unary("relu")
 
     def add(self, other: Any, axis: int | None = None) -> Any:
         """The sum with ``other``; ``axis`` is the direction of a vector with a matrix.
 
         It is 0, the default, for a vector along columns, and 1 for a vector along rows.
         """
-        return self._beside("add", other, axis)
+        return self._apply_method("add", other, axis)
 
     def sub(self, other: Any, axis: int | None = None) -> Any:
         """The difference to ``other``, with ``axis`` as in ``add``."""
-        return self._beside("sub", other, axis)
+        return self._apply_method("sub", other, axis)
 
     def mul(self, other: Any, axis: int | None = None) -> Any:
         """The product with ``other``, with ``axis`` as in ``add``."""
-        return self._beside("mul", other, axis)
+        return self._apply_method("mul", other, axis)
 
     def div(self, other: Any, axis: int | None = None) -> Any:
         """The quotient by ``other``, with ``axis`` as in ``add``."""
-        return self._beside("div", other, axis)
+        return self._apply_method("div", other, axis)
 
     def pow(self, other: Any, axis: int | None = None) -> Any:
         """The power with the exponent ``other``, with ``axis`` as in ``add``."""
-        return self._beside("pow", other, axis)
+        return self._apply_method("pow", other, axis)
 
     def minimum(self, other: Any, axis: int | None = None) -> Any:
         """The smaller of this and ``other``, with ``axis`` as in ``add``."""
-        return self._beside("min", other, axis)
+        return self._apply_method("min", other, axis)
 
     def maximum(self, other: Any, axis: int | None = None) -> Any:
         """The larger of this and ``other``, with ``axis`` as in ``add``."""
-        return self._beside("max", other, axis)
+        return self._apply_method("max", other, axis)
 
     def select(self, a: Any, b: Any) -> Any:
         """``a`` where this is not 0, else ``b``."""
         a, b = _as_value(a), _as_value(b)
-        return self._make(self._joined(a, b), "where", a, b)
+        return self._make(self._result_class(a, b), "where", a, b)
 
 
 class Scalar(Arithmetic):
@@ -323,15 +323,15 @@ class Vector(Arithmetic):
     _what = "a vector"
     _rank = 1
 
-    def __getitem__(self, vertices: NodeList) -> Vector:
-        """The values of a vector of all nodes, along the list ``vertices``.
+    def __getitem__(self, nodes: NodeList) -> Vector:
+        """The values of a vector of all nodes, along the list ``nodes``.
 
         For a vector along the rows of a matrix: the values of the rows of a matrix that was chosen
         from it.
         """
-        if not isinstance(vertices, NodeList):
-            self._refuse(f"{describe(vertices)} as an index of", "expected a list of nodes")
-        made: Vector = self._make(Vector, "gather", vertices)
+        if not isinstance(nodes, NodeList):
+            self._refuse(f"{describe(nodes)} as an index of", "expected a list of nodes")
+        made: Vector = self._make(Vector, "gather", nodes)
         return made
 
     def sum(self, axis: None = None) -> Scalar:
@@ -495,7 +495,7 @@ class Input:
             )
         return nodes
 
-    def _at(self, other: Arithmetic) -> Arithmetic:
+    def _aligned_with(self, other: Arithmetic) -> Arithmetic:
         """The value that goes with another one: of 2 dimensions what stands at a matrix's edges."""
         if len(self._shape) == 1:
             nodes = self._nodes()
@@ -523,9 +523,9 @@ def _operator_of_inputs(name: str, written: str) -> None:
     """Adds an operator of vectors to inputs of 1 dimension; to others an error with its line."""
     method = f"__{name}__"
 
-    def of(self: Input, *others: Any) -> Any:
+    def apply_to_input(self: Input, *others: Any) -> Any:
         beside = others[0] if others and isinstance(others[0], Matrix) else None
-        nodes = self._nodes() if beside is None else self._at(beside)
+        nodes = self._nodes() if beside is None else self._aligned_with(beside)
         if isinstance(nodes, Arithmetic) and hasattr(Arithmetic, method):
             return getattr(nodes, method)(*map(_as_value, others))
         raise self._trace.refuse(
@@ -533,7 +533,7 @@ def _operator_of_inputs(name: str, written: str) -> None:
             "expected X @ W of rows X, C * D of a matrix C, or a tensor of 1 dimension",
         )
 
-    setattr(Input, method, of)
+    setattr(Input, method, apply_to_input)
 
 
 for _name, _sign in [*TWO.items(), *((f"r{name}", sign) for name, sign in TWO.items())]:
@@ -591,8 +591,8 @@ class Transposed:
 
     __slots__ = ("_of",)
 
-    def __init__(self, of: Matrix | DenseRows) -> None:
-        self._of = of
+    def __init__(self, matrix: Matrix | DenseRows) -> None:
+        self._of = matrix
 
     @property
     def T(self) -> Matrix | DenseRows:
@@ -639,7 +639,7 @@ class DenseProduct:
         self._P = P
         self._Q = Q
 
-    def _at(self, other: Any) -> Matrix:
+    def _aligned_with(self, other: Any) -> Matrix:
         if not isinstance(other, Matrix):
             self._P._refuse(
                 f"{describe(other)} with the product P @ Q.T of", "expected a matrix with edges"
@@ -654,10 +654,10 @@ def _with_products(name: str) -> None:
     """Adds an operator with a matrix on the right, and thereby one of numbers of its edges."""
     apply = getattr(operator, name)
 
-    def of(self: DenseProduct, other: Any) -> Any:
-        return apply(self._at(other), other)
+    def apply_to_product(self: DenseProduct, other: Any) -> Any:
+        return apply(self._aligned_with(other), other)
 
-    setattr(DenseProduct, f"__{name}__", of)
+    setattr(DenseProduct, f"__{name}__", apply_to_product)
 
 
 for _name in ("add", "sub", "mul", "truediv", "pow", "lt", "le", "gt", "ge"):
@@ -734,9 +734,9 @@ class Matrix(Arithmetic):
     @property
     def edata(self) -> GraphArrays:
         """``C.edata["t"]``: these edges with the values of an edge array of the graph."""
-        return GraphArrays(self._trace, self._data)
+        return GraphArrays(self._trace, self._edge_data)
 
-    def _data(self, name: str) -> Matrix:
+    def _edge_data(self, name: str) -> Matrix:
         self._trace.edge_names[name] = None
         made: Matrix = self._make(Matrix, "data", name=name)
         return made

@@ -151,7 +151,7 @@ class RelationMatrix(GraphMatrix):
         if name != "_node":
             return object.__getattribute__(self, name)
         if self._whole < 0:
-            self._whole = self._own(self._trace.add("whole"))
+            self._whole = self._relation_edges(self._trace.add("whole"))
         return self._whole
 
     def __getitem__(self, key: Any) -> Matrix:
@@ -165,9 +165,9 @@ class RelationMatrix(GraphMatrix):
                 kind = given._kind if isinstance(given, NodeList) else None
                 if kind not in (None, end):
                     self._refuse(f"{kind!r} as the {what} of", f"expected nodes of type {end!r}")
-        return Matrix(self._trace, self._own(made._node))
+        return Matrix(self._trace, self._relation_edges(made._node))
 
-    def _own(self, node: int) -> int:
+    def _relation_edges(self, node: int) -> int:
         """The relation's edges of a matrix: all, where the program names no other."""
         trace = self._trace
         if len(trace.known) == 1:

@@ -19,7 +19,7 @@ class InputContent(NamedTuple):
     numbers: bytes
 
     @classmethod
-    def of(cls, name: str, value: Any) -> InputContent:
+    def from_value(cls, name: str, value: Any) -> InputContent:
         """Returns the content of an array of NumPy or torch; an error names the input."""
         import numpy as np
 
@@ -99,46 +99,46 @@ def contents(fields: Sequence[str]) -> dict[str, InputContent]:
 
 
 def checked(
-    known: Mapping[str, InputContent], given: Mapping[str, Any], who: str
+    contents: Mapping[str, InputContent], updates: Mapping[str, Any], who: str
 ) -> dict[str, InputContent]:
     """Returns new contents of some inputs, of the shapes that they have; ``who`` has them."""
     new = {}
-    for name, value in given.items():
-        if name not in known:
-            have = ", ".join(known) or "none"
+    for name, value in updates.items():
+        if name not in contents:
+            have = ", ".join(contents) or "none"
             raise TypeError(f"{who}.update: {name}: expected one of its inputs ({have})")
         if not is_tensor(value):
             raise TypeError(f"{who}.update: {name}: expected a tensor, got {describe(value)}")
-        content = InputContent.of(f"{who}.update: {name}", value)
-        if content.shape != known[name].shape:
+        content = InputContent.from_value(f"{who}.update: {name}", value)
+        if content.shape != contents[name].shape:
             raise ValueError(
-                f"{who}.update: {name}: expected shape {known[name].shape}, got {content.shape}"
+                f"{who}.update: {name}: expected shape {contents[name].shape}, got {content.shape}"
             )
         new[name] = content
     return new
 
 
 def learned(
-    known: Mapping[str, InputContent], given: Mapping[str, Any], who: str
+    contents: Mapping[str, InputContent], tensors: Mapping[str, Any], who: str
 ) -> dict[str, Any]:
     """Returns torch tensors of floats by the names of inputs, checked; ``who`` has the inputs."""
-    if not isinstance(given, Mapping) or not given:
-        raise TypeError(f"{who}.recompute: expected tensors by name, got {describe(given)}")
-    for name, value in given.items():
-        if name not in known:
-            have = ", ".join(known) or "none"
+    if not isinstance(tensors, Mapping) or not tensors:
+        raise TypeError(f"{who}.recompute: expected tensors by name, got {describe(tensors)}")
+    for name, value in tensors.items():
+        if name not in contents:
+            have = ", ".join(contents) or "none"
             raise TypeError(f"{who}.recompute: {name}: expected one of its inputs ({have})")
         if not hasattr(value, "requires_grad") or not value.is_floating_point():
             raise TypeError(
                 f"{who}.recompute: {name}: expected a torch tensor of floats, got {describe(value)}"
             )
-        if tuple(value.shape) != known[name].shape:
+        if tuple(value.shape) != contents[name].shape:
             raise ValueError(
-                f"{who}.recompute: {name}: expected shape {known[name].shape}, got "
+                f"{who}.recompute: {name}: expected shape {contents[name].shape}, got "
                 f"{tuple(value.shape)}"
             )
-    dtypes = {value.dtype for value in given.values()}
+    dtypes = {value.dtype for value in tensors.values()}
     if len(dtypes) > 1:
         found = ", ".join(sorted(map(str, dtypes)))
         raise TypeError(f"{who}.recompute: expected tensors of one dtype, got {found}")
-    return dict(given)
+    return dict(tensors)

@@ -20,21 +20,26 @@ _RESULTS = (
 _FRONTIERS = "next_frontiers"
 
 
-def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
+def output_line(trace: ProgramTrace, result: Any) -> tuple[str, tuple[str, ...]]:
     """The last line of a program's text, and the names of the lists in it."""
     extras: Mapping[str, Any] = {}
-    if made is None or (isinstance(made, (list, tuple, Mapping)) and not made):
-        raise trace.refuse(f"return: {describe(made)}", _RESULTS)
-    pair = isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], NodeList)
-    if isinstance(made, tuple) and made and isinstance(made[-1], Mapping) and not pair:
-        *rest, extras = made
-        made = rest[0] if len(rest) == 1 else tuple(rest)
-    elif isinstance(made, Mapping):
-        extras, made = made, None
-    elif isinstance(made, tuple) and len(made) > 1 and not pair and isinstance(made[-1], NodeList):
+    if result is None or (isinstance(result, (list, tuple, Mapping)) and not result):
+        raise trace.refuse(f"return: {describe(result)}", _RESULTS)
+    pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], NodeList)
+    if isinstance(result, tuple) and result and isinstance(result[-1], Mapping) and not pair:
+        *rest, extras = result
+        result = rest[0] if len(rest) == 1 else tuple(rest)
+    elif isinstance(result, Mapping):
+        extras, result = result, None
+    elif (
+        isinstance(result, tuple)
+        and len(result) > 1
+        and not pair
+        and isinstance(result[-1], NodeList)
+    ):
         # A function of one layer, as gSampler's paper has them.
-        *rest, frontiers = made
-        extras, made = {_FRONTIERS: frontiers}, rest[0] if len(rest) == 1 else tuple(rest)
+        *rest, frontiers = result
+        extras, result = {_FRONTIERS: frontiers}, rest[0] if len(rest) == 1 else tuple(rest)
     for name, value in extras.items():
         trace.named(name, "what is returned")
         if not isinstance(value, (DenseRows, Vector, NodeList)):
@@ -42,17 +47,17 @@ def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
                 f"return: {name}: {describe(value)}",
                 "expected a vector, dense rows or a list of nodes",
             )
-    if made is None:
+    if result is None:
         kind, nodes = "vectors", []
-    elif isinstance(made, InducedMatrix):
-        kind, nodes = "subgraph", [made.vertices, made]
-    elif isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], NodeList):
-        kind, nodes = "subgraph", list(made)
-    elif isinstance(made, NodeList):
-        trace.steps = _steps(trace, made, extras)
-        kind, nodes, extras = "vectors", [], {"nodes": made}
+    elif isinstance(result, InducedMatrix):
+        kind, nodes = "subgraph", [result.vertices, result]
+    elif isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], NodeList):
+        kind, nodes = "subgraph", list(result)
+    elif isinstance(result, NodeList):
+        trace.steps = _steps(trace, result, extras)
+        kind, nodes, extras = "vectors", [], {"nodes": result}
     else:
-        kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
+        kind, nodes = "blocks", list(result) if isinstance(result, (list, tuple)) else [result]
     texts, named = [f"%{node._node}" for node in nodes[: kind == "subgraph"]], ""
     for place, node in enumerate(nodes[kind == "subgraph" :]):
         own, others = _values(trace, node)
@@ -65,10 +70,10 @@ def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
     return text, tuple(name for name, value in extras.items() if isinstance(value, NodeList))
 
 
-def _steps(trace: ProgramTrace, made: NodeList, beside: Mapping[str, Any]) -> int:
+def _steps(trace: ProgramTrace, nodes: NodeList, extras: Mapping[str, Any]) -> int:
     """Returns the number of steps of the walks in a list, with a walker from each seed."""
-    _, _, *walk = trace.lines[made._node].split(" ")
-    if walk[:2] != ["walk", "%0"] or walk[-1] != "site=0" or beside or trace.relations:
+    _, _, *walk = trace.lines[nodes._node].split(" ")
+    if walk[:2] != ["walk", "%0"] or walk[-1] != "site=0" or extras or trace.relations:
         raise trace.refuse(
             "return: a list of nodes",
             'expected A.walk(seeds, length), the first that draws, alone, or {"name": list}',

@@ -22,7 +22,7 @@ class Profile(str):
     microseconds: dict[str, float]
 
     @classmethod
-    def _of(cls, lines: Sequence[str], times: Sequence[float]) -> Profile:
+    def _from_times(cls, lines: Sequence[str], times: Sequence[float]) -> Profile:
         total = sum(times)
         rows = [f"{'us':>9}  share"]
         rows += [

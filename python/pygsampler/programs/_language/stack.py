@@ -16,14 +16,14 @@ class Stack:
 
     Parameters
     ----------
-    parts : list of Matrix or of Vector
+    values : list of Matrix or of Vector
         The values.
     """
 
     __slots__ = ("_parts",)
 
-    def __init__(self, parts: list[Arithmetic]) -> None:
-        self._parts = parts
+    def __init__(self, values: list[Arithmetic]) -> None:
+        self._parts = values
 
     def __matmul__(self, weights: Any) -> Any:
         """The sum of the parts times weights: an input of 1 dimension, or as many numbers."""

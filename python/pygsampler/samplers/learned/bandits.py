@@ -359,7 +359,7 @@ def gcn_bs(
     return Bandit(
         "gcn_bs",
         graph,
-        _drawn(fanouts, eta, seed, method),
+        _bandit_program(fanouts, eta, seed, method),
         fanouts,
         delta=finite(delta, "delta", 0),
         max_reward=finite(max_reward, "max_reward", 0),
@@ -398,7 +398,7 @@ def thanos(
     return Bandit(
         "thanos",
         graph,
-        _drawn(fanouts, eta, seed, method),
+        _bandit_program(fanouts, eta, seed, method),
         fanouts,
         delta=finite(delta, "delta", 0),
         max_reward=finite(max_reward, "max_reward", 0),
@@ -407,7 +407,7 @@ def thanos(
     )
 
 
-def _drawn(fanouts: Any, eta: float, seed: int | None, method: str) -> Program:
+def _bandit_program(fanouts: Any, eta: float, seed: int | None, method: str) -> Program:
     if method not in ("exp3", "exp3m"):
         raise ValueError(f"method: expected 'exp3' or 'exp3m', got {describe(method)}")
     if isinstance(fanouts, (str, bytes)) or not isinstance(fanouts, Sequence):

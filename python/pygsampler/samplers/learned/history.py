@@ -151,25 +151,25 @@ class History:
         """``"version"``, and copies of the tables as ``"tables"``."""
         return {"version": self._version, "tables": [table.clone() for table in self.tables]}
 
-    def load_state_dict(self, given: Mapping[str, Any]) -> None:
-        """Restores the state ``given``, a result of ``state_dict``.
+    def load_state_dict(self, saved_state: Mapping[str, Any]) -> None:
+        """Restores the state ``saved_state``, a result of ``state_dict``.
 
         Raises
         ------
         TypeError, ValueError
             For an object that is no mapping, for other names, and for tables of other shapes.
         """
-        if not isinstance(given, Mapping):
-            raise TypeError(f"state: expected a mapping, got {describe(given)}")
-        if set(given) != {"version", "tables"}:
+        if not isinstance(saved_state, Mapping):
+            raise TypeError(f"state: expected a mapping, got {describe(saved_state)}")
+        if set(saved_state) != {"version", "tables"}:
             raise ValueError(
-                f"state: expected version and tables, got {', '.join(map(str, given))}"
+                f"state: expected version and tables, got {', '.join(map(str, saved_state))}"
             )
-        version = integer(given["version"], "state: version", 0)
-        shapes = [tuple(table.shape) for table in given["tables"]]
+        version = integer(saved_state["version"], "state: version", 0)
+        shapes = [tuple(table.shape) for table in saved_state["tables"]]
         if shapes != (expected := [tuple(table.shape) for table in self.tables]):
             raise ValueError(f"state: expected tables of shapes {expected}, got {shapes}")
-        for table, values in zip(self.tables, given["tables"], strict=True):
+        for table, values in zip(self.tables, saved_state["tables"], strict=True):
             table.copy_(values)
         self._version = version
 
@@ -181,7 +181,7 @@ class History:
         return f"History(widths={widths}, version={self._version})"
 
 
-def _check(rows: Any, shape: tuple[int, int]) -> None:
-    found = tuple(getattr(rows, "shape", ()))
+def _check(tensor: Any, shape: tuple[int, int]) -> None:
+    found = tuple(getattr(tensor, "shape", ()))
     if found != shape:
         raise ValueError(f"rows: expected shape {shape}, got {found}")

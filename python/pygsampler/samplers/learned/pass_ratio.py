@@ -110,12 +110,12 @@ def pass_ratio(
     return p / drawn.to(p.dtype)
 
 
-def _check(given: Any, where: str, shape: tuple[int | None, ...]) -> None:
+def _check(value: Any, where: str, shape: tuple[int | None, ...]) -> None:
     import torch
 
-    if not isinstance(given, torch.Tensor):
-        raise TypeError(f"{where}: expected a tensor, got {describe(given)}")
-    found = tuple(given.shape)
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{where}: expected a tensor, got {describe(value)}")
+    found = tuple(value.shape)
     if len(found) != len(shape) or any(
         n is not None and n != m for n, m in zip(shape, found, strict=True)
     ):

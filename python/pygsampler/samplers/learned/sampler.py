@@ -196,8 +196,8 @@ class LearnedSampler(ProgramSampler[Any]):
             arrays = {**state.edges, **state.nodes}
             return {"version": state.version, **{k: v.copy() for k, v in arrays.items()}}
 
-    def load_state_dict(self, given: Mapping[str, Any]) -> None:
-        """Restores the state ``given``, a result of ``state_dict``, from the next batch on.
+    def load_state_dict(self, saved_state: Mapping[str, Any]) -> None:
+        """Restores the state ``saved_state``, a result of ``state_dict``, from the next batch on.
 
         Raises
         ------
@@ -207,16 +207,18 @@ class LearnedSampler(ProgramSampler[Any]):
             For missing or further names, and for arrays of other shapes or of numbers that are not
             finite.
         """
-        if not isinstance(given, Mapping):
-            raise TypeError(f"state: expected a mapping, got {describe(given)}")
+        if not isinstance(saved_state, Mapping):
+            raise TypeError(f"state: expected a mapping, got {describe(saved_state)}")
         state = self._state
         arrays = {**state.edges, **state.nodes}
-        if set(given) != {"version", *arrays}:
+        if set(saved_state) != {"version", *arrays}:
             names = ", ".join(["version", *arrays])
-            raise ValueError(f"state: expected {names}, got {', '.join(map(str, given)) or 'none'}")
-        version = integer(given["version"], "state: version", 0)
+            raise ValueError(
+                f"state: expected {names}, got {', '.join(map(str, saved_state)) or 'none'}"
+            )
+        version = integer(saved_state["version"], "state: version", 0)
         new = {
-            name: finite_values(given[name], f"state: {name}", values.shape)
+            name: finite_values(saved_state[name], f"state: {name}", values.shape)
             for name, values in arrays.items()
         }
         with state.lock:
@@ -322,16 +324,16 @@ class LearnedSampler(ProgramSampler[Any]):
         return f"{self._program!r}, version {self.version}"
 
 
-def finite_values(given: Any, where: str, shape: tuple[int, ...]) -> Values:
+def finite_values(value: Any, where: str, shape: tuple[int, ...]) -> Values:
     """Finite numbers of that shape, as float64 on the CPU."""
     import numpy as np
 
-    if hasattr(given, "detach"):
-        given = given.detach().cpu()
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{where}: expected numbers, got {describe(given)}") from error
+        raise TypeError(f"{where}: expected numbers, got {describe(value)}") from error
     if values.shape != shape:
         raise ValueError(f"{where}: expected shape {shape}, got {values.shape}")
     if not np.isfinite(values).all():
