@@ -2,6 +2,7 @@
 // kernels and says how they work together, reservoir.cu takes what it has in common with them.
 #pragma once
 #include "common/row_draw.cuh"
+#include "research/constants.cuh"
 
 #define BSP_WARP_WORDS (BSP_EDGE_TILE / BSP_THREADS)  // words of first occurrences that a warp makes
 

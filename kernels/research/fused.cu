@@ -20,6 +20,7 @@
 // Go caller: internal/engine/cuda/fused.go. Go twin: internal/engine/cpu/neighbor.go and rows.go.
 #include "common/header.cuh"
 #include "common/row_draw.cuh"
+#include "research/constants.cuh"
 
 #define FUSED_WARPS (FUSED_THREADS / 32)
 

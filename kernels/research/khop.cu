@@ -30,6 +30,7 @@
 // Go caller: internal/engine/cuda/khop.go. Go twin: internal/research/khop.
 #include "common/warp_match.cuh"
 #include "common/row_draw.cuh"
+#include "research/constants.cuh"
 
 #define NOBODY (~0u)
 

@@ -4,10 +4,11 @@
 #include "common/choose.cuh"
 #include "common/grid.cuh"
 #include "common/header.cuh"
+#include "research/constants.cuh"
 
-#define WARPS (THREADS / 32)
+#define WARPS (QUEUE_THREADS / 32)
 #define ITEMS 4                  // edges of a thread whose loads are under way together
-#define CHUNK (THREADS * ITEMS)  // edges of a block between two publications
+#define CHUNK (QUEUE_THREADS * ITEMS)  // edges of a block between two publications
 
 // Mirrors queueArgs in internal/engine/cuda/queue.go; loading compares the sizes. Vertices found have a
 // number of arrival, called t here; tasks have a slot of the queue.

@@ -37,6 +37,7 @@
 #include "common/warp_match.cuh"
 #include "common/row_draw.cuh"
 #include "walk/walk.cuh"
+#include "research/constants.cuh"
 
 #define NOBODY (~0u)
 #define JUMPS 0x80000000u  // with a walker's number, which is below: its step goes back to the root

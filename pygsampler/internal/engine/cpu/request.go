@@ -17,6 +17,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Request says what to sample of which graph, and how. It is read-only while a batch
@@ -29,21 +30,26 @@ type Request struct {
 	// takes a hash table sized to the batch.
 	MapBytes int64
 	// EdgeWeights asks for a factor for each edge: rng.Weights.Factors, request.Rule.Factor.
-	// ByQueue makes none.
 	EdgeWeights bool
-	// Reservoir has rows drawn by rng.Reservoir, of random numbers of its own. ByQueue and
-	// graphs with weights do not heed it.
-	Reservoir bool
+	// Draw chooses the edges of rows without replacement, in graphs without weights; nil: rng.Chooser.
+	Draw *RowDraw
 	// Times leaves of each row of a disjoint batch, whose rows are in the order of time, what the bound
-	// of its tree does; nil: all. ByQueue does not heed it.
+	// of its tree does; nil: all.
 	Times *Times
 	// Most is how many edges a hop may have: a batch with a larger one ends with
-	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
+	// request.ErrLarge before it draws that hop. 0 sets no bound.
 	Most int64
 	// First is the vertex whose row is the graph's first: the graph may be a part of a larger one.
 	First int64
-	// Partition is where the rows lie of a graph that has none itself; nil: here. ByQueue does not heed it.
+	// Partition is where the rows lie of a graph that has none itself; nil: here.
 	Parts *Partition
+}
+
+// RowDraw is a way to choose edges of a row that reads the row through.
+type RowDraw struct {
+	Purpose rng.Purpose // of the random numbers
+	// Choose fills positions with distinct ones of [0, degree), of which there are more; state is the row's.
+	Choose func(positions []int64, state uint64, degree int64)
 }
 
 // Times is when the edges of a graph are, and which of them a batch may take.
@@ -81,19 +87,6 @@ func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err er
 		return sampleHops(req, crew, stop, (*sampling[int32]).tiles)
 	}
 	return sampleHops(req, crew, stop, (*sampling[int64]).tiles)
-}
-
-// ByQueue is Sample by the task queue, whose workers fetch fetchSize tasks at a time, or
-// with 0 the usual number; the result is equal.
-func ByQueue(req *Request, fetchSize int, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
-	defer recovered(&err)
-	if fetchSize == 0 {
-		fetchSize = usualFetchSize
-	}
-	if req.Relation.Indices.Bits == 32 {
-		return sampleHops(req, crew, stop, func(s *sampling[int32]) (rows[int32], error) { return s.runQueue(fetchSize) })
-	}
-	return sampleHops(req, crew, stop, func(s *sampling[int64]) (rows[int64], error) { return s.runQueue(fetchSize) })
 }
 
 // recovered turns a panic into an error: arrays that the caller changes while a

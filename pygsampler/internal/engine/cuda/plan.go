@@ -24,7 +24,7 @@ type Plan interface {
 	// Fit makes room in the flight's workspace, for what the flight needs.
 	Fit(f *Flight) error
 	// Launch puts the batch into the flight's stream. In the end it reports: a status, a
-	// detail, and with statusOK the words that describe the batch.
+	// detail, and with StatusOK the words that describe the batch.
 	Launch(f *Flight) error
 	// Arrived acts upon a status that is the plan's own: by an error, or by other Needs
 	// with which the batch is launched again.
@@ -89,6 +89,15 @@ func SpaceOf[S any, P interface {
 // Call is what the flight samples, its seeds on the device.
 func (f *Flight) Call() *Call { return &f.call }
 
+// Graph returns the graph that the flight samples.
+func (f *Flight) Graph() *Graph { return f.graph }
+
+// Space returns the flight's workspace.
+func (f *Flight) Space() *Workspace { return f.space }
+
+// Needs returns what the flight needs, which its plan may change.
+func (f *Flight) Needs() *Needs { return &f.need }
+
 // Engine is the device's.
 func (f *Flight) Engine() *Engine { return f.engine }
 
@@ -101,6 +110,16 @@ func (f *Flight) Header() []int64 { return f.batch.Header }
 // Report is where a launch reports, in memory that host and device share: the status,
 // which comes last, the detail, and the words.
 func (f *Flight) Report() gpu.Address { return f.space.report.Address }
+
+// ReportWords returns the words of the report, which a launch may be writing.
+func (f *Flight) ReportWords() []int64 { return f.space.words() }
+
+// Meeting returns where the blocks of a launch count who has arrived. The lowest bad seed is
+// BadSeedAt bytes behind it, and the slots that blocks exchange sums in begin at SlotsAt.
+func (f *Flight) Meeting() gpu.Address { return f.space.meeting.Address }
+
+// Excluded returns the CSC positions, ascending, that the flight samples around.
+func (f *Flight) Excluded() gpu.Address { return f.space.excluded.Address }
 
 // CompiledOf is a kernel of a program that is compiled when it is first asked for.
 func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Kernel[Args], err error) {
