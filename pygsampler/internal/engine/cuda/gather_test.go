@@ -173,7 +173,7 @@ func checkGathers(t *testing.T, e *Engine, s gpu.Stream, all ...*gathered) {
 			p.Bad = p.Counts + 8
 		}
 	}
-	if err := e.Gather(parts, len(all[0].ids)%2 == 1, s); err != nil {
+	if err := e.Gather(parts, len(all) > 0 && len(all[0].ids)%2 == 1, s); err != nil {
 		t.Fatal(err)
 	}
 	for i, g := range all {
