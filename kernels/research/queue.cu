@@ -39,7 +39,7 @@
 // A launch that runs out of room stops all blocks, takes back what it queued and says how much there
 // was; nothing of it is left but words under a tag that no launch uses again.
 //
-// Go caller: internal/engine/cuda/queue.go. Go twin: internal/engine/cpu/queue.go and internal/research/task.
+// Go caller: internal/research/cuda/queue.go. Go twin: internal/research/cpu/queue.go and internal/research/task.
 #include "research/queue_tasks.cuh"
 
 template <typename I>

@@ -1,4 +1,4 @@
-// What queue.cu and its launcher, internal/engine/cuda/queue.go, agree on beside common/constants.cuh; and
+// What queue.cu and its launcher, internal/research/cuda/queue.go, agree on beside research/constants.cuh; and
 // what a block of the kernel keeps in shared memory.
 #pragma once
 #include "common/choose.cuh"
@@ -10,7 +10,7 @@
 #define ITEMS 4                  // edges of a thread whose loads are under way together
 #define CHUNK (QUEUE_THREADS * ITEMS)  // edges of a block between two publications
 
-// Mirrors queueArgs in internal/engine/cuda/queue.go; loading compares the sizes. Vertices found have a
+// Mirrors queueArgs in internal/research/cuda/queue.go; loading compares the sizes. Vertices found have a
 // number of arrival, called t here; tasks have a slot of the queue.
 struct Args {
   const void *indptr, *indices, *edge_ids, *seeds;

@@ -33,7 +33,7 @@
 // Invariants: counts are zero when no kernel runs; a walker under way has one record and one place. Records stand
 // where the walkers stood in the order, so those of a step are in its two parts, but for holes of such that ended.
 //
-// Go caller: internal/engine/cuda/transit.go. Go twin: internal/walk.
+// Go caller: internal/research/cuda/transit.go. Go twin: internal/walk.
 #include "common/warp_match.cuh"
 #include "common/row_draw.cuh"
 #include "walk/walk.cuh"
@@ -42,7 +42,7 @@
 #define NOBODY (~0u)
 #define JUMPS 0x80000000u  // with a walker's number, which is below: its step goes back to the root
 
-// Mirrors transitArgs in internal/engine/cuda/transit.go; loading compares the sizes.
+// Mirrors transitArgs in internal/research/cuda/transit.go; loading compares the sizes.
 struct TransitArgs {
   WalkArgs walk;
   void* order;     // [walks]: Place, of the walkers under way
