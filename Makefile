@@ -182,7 +182,7 @@ together:
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
 	$(tools)/bin/python kernels/compile.py $(if $(WHEEL),,$(some))
-	$(as_built) go test ./...
+	$(as_built) go test ./... && go test -tags noresearch ./pygsampler ./bridge
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
 # Tests of what depends on no partner run with the current ones alone.
@@ -200,7 +200,7 @@ gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder fo
 
 lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict, import-linter, tests/style
 	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee -a /dev/stderr)"
-	$(as_built) go vet ./... && go vet -tags noresearch ./pygsampler && go tool staticcheck ./...
+	$(as_built) go vet ./... && go vet -tags noresearch ./pygsampler ./bridge && go tool staticcheck ./...
 	.venv-current/bin/ruff check .
 	.venv-current/bin/ruff format --check .
 	.venv-current/bin/mypy

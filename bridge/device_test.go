@@ -184,7 +184,7 @@ func TestDeviceCacheArguments(t *testing.T) {
 
 // A graph on the CPU is not for a device, and says so before anything else.
 func TestDeviceSubmitOfHostGraph(t *testing.T) {
-	g, s := newRing(t, 10), newSampler(t, "fused", 2)
+	g, s := newRing(t, 10), newSampler(t, "persistent", 2)
 	calls, seeds := make([]int64, 8), []int64{1}
 	calls[0], calls[1], calls[2] = address(seeds), 1, 64
 	const want = "ValueError: graph: expected one on a CUDA device, got one on the CPU"
@@ -206,7 +206,7 @@ func TestDeviceSubmitOfHostGraph(t *testing.T) {
 func TestModesOnCPU(t *testing.T) {
 	g, seeds := newRing(t, 100), []int64{10, 50}
 	want := []int64{10, 50, 11, 12, 51, 52, 13, 14, 53, 54}
-	for _, mode := range []string{"auto", "persistent", "fused", "bsp", "queue"} {
+	for _, mode := range append([]string{"auto", "persistent"}, modesOfBuild...) {
 		for _, ordered := range []bool{false, true} {
 			fanouts := []int64{-1, -1}
 			s, err := SamplerNew(document(mode, ordered, fanouts), 3, 0)

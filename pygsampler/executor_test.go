@@ -19,8 +19,8 @@ func TestThreadsAgree(t *testing.T) {
 	g := a.open(t)
 	seeds := csctest.Squares(600, 3000)
 	samplers := []*Sampler{
-		options(t, "auto", false, 5, 5), options(t, "queue", false, 5, 5), options(t, "auto", true, 4, 3, 2),
-		options(t, "auto", false, 2, -1), options(t, "queue", true, 3, 3),
+		options(t, "auto", false, 5, 5), options(t, anotherMode, false, 5, 5), options(t, "auto", true, 4, 3, 2),
+		options(t, "auto", false, 2, -1), options(t, anotherMode, true, 3, 3),
 	}
 	const jobs = 40
 	call := func(i int) (*Sampler, Request) {
@@ -70,7 +70,7 @@ func TestThreadsAgree(t *testing.T) {
 		wg.Wait()
 	}
 	// The two modes agree with each other too.
-	for _, mode := range []string{"auto", "queue"} {
+	for _, mode := range []string{"auto", anotherMode} {
 		_, c := call(1)
 		j, err := submit(g, options(t, mode, false, 5, 5), c)
 		if err != nil {

@@ -57,7 +57,7 @@ func FuzzGraph(f *testing.F) {
 		defer g.Close()
 		mode := "auto"
 		if queue {
-			mode = "queue"
+			mode = anotherMode
 		}
 		o, err := planOf(mode, replace, 1, fanouts)
 		if (err == nil) != (slices.Min(fanouts) >= -1) {

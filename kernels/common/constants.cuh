@@ -227,36 +227,19 @@ enum {
 
 // Outcomes of a launch, in the first word of its report. Too small: the detail is the number of
 // bytes that the kernel reached. Bins full: some node occurs too often, and the batch is repeated
-// without bins. Queue full: the detail is the number of bytes that the batch needs, if only they
-// did not fit; otherwise the numbers of tasks, nodes and edges replace the header. Ranks full: the
-// detail is their number. Work too small: the detail is the number of bytes of working memory that
-// the program reached. Value refused: the detail is a node of the program; the bits of the value
-// and its owner replace the header.
+// without bins. 6 is a status of research plans. Ranks full: the detail is their number. Work too
+// small: the detail is the number of bytes of working memory that the program reached. Value
+// refused: the detail is a node of the program; the bits of the value and its owner replace the
+// header.
 enum {
   STATUS_OK = 1,
   STATUS_SEED_OUT_OF_RANGE = 2,
   STATUS_TOO_SMALL = 3,
   STATUS_TOO_MANY_EDGES = 4,
   STATUS_BINS_FULL = 5,
-  STATUS_QUEUE_FULL = 6,
   STATUS_RANKS_FULL = 7,
   STATUS_WORK_TOO_SMALL = 8,
   STATUS_VALUE_REFUSED = 9,
-};
-
-// Words of the report's header after a launch that ended with statusQueueFull.
-enum {
-  QUEUE_FULL_TASKS = 2,
-  QUEUE_FULL_FOUND = 3,
-  QUEUE_FULL_EDGES = 4,
-};
-
-// Words of the report of mode "bsp", which has its sizes one by one.
-enum {
-  BSP_SIZE = 0,  // and 1
-  BSP_BAD_SEED = 2,  // the lowest seed out of range
-  BSP_REPEATED = 3,
-  RESERVOIR_HIGH = 4,  // rows of the high part, in mode "reservoir"
 };
 
 // Words of the report of validate.cu. A position is -1 if there is no violation; then its values
@@ -276,48 +259,21 @@ enum {
 #define MOST_HOPS 16
 #define MOST_EDGES 2147483648u  // of all hops, not reached: a rank and a sign share 32 bits
 
-// Threads of a block: of neighbor.cu and queue.cu, and of the others.
+// Threads of a block: of neighbor.cu, and of the others.
 enum {
   THREADS = 512,
-  FUSED_THREADS = 512,
-  BSP_THREADS = 256,
   VALIDATE_THREADS = 512,
   WRITE_THREADS = 256,  // of write_values.cu
   EXPAND_THREADS = 256,
   FACTOR_THREADS = 256,
   GATHER_THREADS = 256,
   DEQUANTIZE_THREADS = 256,
-  ORDER_THREADS = 256,  // of reservoir.cu, a row each
-  DRAW_THREADS = 128,  // of reservoir.cu, a warp a row
   WALK_THREADS = 128,  // of walk.cu, a walk each, at most
   PACK_THREADS = 256,  // of walk.cu
   NEGATIVE_THREADS = 256,  // of negatives.cu, a number each
   TALLY_THREADS = 256,  // of visit_counts.cu, a seed, at most
-  TRANSIT_THREADS = 256,  // of transit.cu
-  KHOP_THREADS = 256,  // of khop.cu
   CONTEXT_THREADS = 128,  // of context.cu, a warp a seed
   PROGRAM_THREADS = 512,  // of programs
-};
-
-// Counters of a step of transit.cu: walkers on transits that have few of them, and on those that
-// have many, and tasks of the latter. The steps take turns with two sets.
-enum {
-  TRANSIT_FEW = 0,
-  TRANSIT_MANY = 1,
-  TRANSIT_TASKS = 2,
-  TRANSIT_COUNTERS = 3,
-};
-
-// transit.cu: how many walkers a transit has at most that shares a warp with others; how many of
-// them a block takes at most; how many edges of a row are in shared memory; nodes that a thread
-// looks at side by side; and of so many nodes one has to have a walker, else walkers are asked
-// where they are, and not nodes who is there.
-enum {
-  TRANSIT_WARP = 32,
-  TRANSIT_PIECE = 1024,
-  TRANSIT_ROW = 2048,
-  TRANSIT_SIDE = 4,
-  TRANSIT_SPARSE = 16,
 };
 
 // Storage kinds and result types of dequantize.cu: the numbers of package quantized.
@@ -351,29 +307,6 @@ enum {
   BIN_TABLE = 8192,  // places of the table of one bin in shared memory
   MOST_BINS = 16384,
   FILL_STRIDE = 16,  // words from one bin's counter to the next: neighbors would queue in the cache
-};
-
-// Tiles of bsp.cu: rows, or edges and first occurrences, that know of each other.
-enum {
-  BSP_ROW_TILE = 256,
-  BSP_EDGE_TILE = 1024,
-};
-
-// DEGREE_CLASSES is how many classes reservoir.cu sorts degrees into: four an octave, and one more,
-// of which a thread of the block that comes last has each.
-#define DEGREE_CLASSES 256
-
-// QUEUE_TILE is the most tasks that a block of queue.cu works on at a time.
-#define QUEUE_TILE 256
-
-// Counters of queue.cu, zero between launches but for the last, which is all ones.
-enum {
-  QUEUE_PROGRESS = 0,  // tasks published << 32 | tasks finished
-  QUEUE_HEAD = 1,
-  QUEUE_FOUND = 2,
-  QUEUE_EDGES = 3,
-  QUEUE_STOP = 4,
-  QUEUE_LOWEST_BAD = 5,
 };
 
 // SEGMENT_THREADS is the number of threads of a block of segment.cu.

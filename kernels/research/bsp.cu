@@ -21,7 +21,7 @@
 // and seeds only lower, check only reads and number only writes at first occurrences. ended
 // and repeated are zero, and bad_seed is ~0, when no kernel runs.
 //
-// Go caller: internal/engine/cuda/bsp.go. Go twin: internal/engine/cpu/neighbor.go and row_tiles.go.
+// Go caller: internal/research/cuda/bsp.go. Go twin: internal/engine/cpu/neighbor.go and row_tiles.go.
 #include "research/bsp.cuh"
 
 template <typename I>

@@ -2,10 +2,11 @@
 // describes the kernels, and reservoir.cu reuses the common ones.
 #pragma once
 #include "common/row_draw.cuh"
+#include "research/constants.cuh"
 
 #define BSP_WARP_WORDS (BSP_EDGE_TILE / BSP_THREADS)  // words of first occurrences that a warp makes
 
-// Mirrors bspArgs in internal/engine/cuda/bsp.go; loading compares the sizes.
+// Mirrors bspArgs in internal/research/cuda/bsp.go; loading compares the sizes.
 struct BspArgs {
   RowsArgs graph;
   const void* seeds;

@@ -17,14 +17,15 @@
 //   settle   (while the next rows are counted) edges that refer to another edge get its number
 // The seeds are numbered as the edges of a hop before the first.
 //
-// Go caller: internal/engine/cuda/fused.go. Go twin: internal/engine/cpu/neighbor.go and
+// Go caller: internal/research/cuda/fused.go. Go twin: internal/engine/cpu/neighbor.go and
 // row_tiles.go.
 #include "common/header.cuh"
 #include "common/row_draw.cuh"
+#include "research/constants.cuh"
 
 #define FUSED_WARPS (FUSED_THREADS / 32)
 
-// Mirrors fusedArgs in internal/engine/cuda/fused.go; loading compares the sizes.
+// Mirrors fusedArgs in internal/research/cuda/fused.go; loading compares the sizes.
 struct FusedArgs {
   RowsArgs graph;
   const void* seeds;

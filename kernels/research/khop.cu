@@ -29,13 +29,14 @@
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range;
 // counts are zero.
 //
-// Go caller: internal/engine/cuda/khop.go. Go twin: internal/research/khop.
+// Go caller: internal/research/cuda/khop.go. Go twin: internal/research/khop.
 #include "common/warp_match.cuh"
 #include "common/row_draw.cuh"
+#include "research/constants.cuh"
 
 #define NOBODY (~0u)
 
-// Mirrors khopArgs in internal/engine/cuda/khop.go; loading compares the sizes.
+// Mirrors khopArgs in internal/research/cuda/khop.go; loading compares the sizes.
 struct KHopArgs {
   const void* seeds;
   char* out;  // the samples; layout of khop.Rule.Words

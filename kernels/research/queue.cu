@@ -41,7 +41,7 @@
 // A launch that runs out of room stops all blocks, takes back the tasks that it queued and reports
 // their number; only words under a tag that no launch uses again remain.
 //
-// Go caller: internal/engine/cuda/queue.go. Go twin: internal/engine/cpu/queue.go and
+// Go caller: internal/research/cuda/queue.go. Go twin: internal/research/cpu/queue.go and
 // internal/research/task.
 #include "research/queue_tasks.cuh"
 
@@ -68,7 +68,7 @@ struct Sampling : Tasks<I> {
       decltype(load(0u)) x[ITEMS];
       decltype(follow(load(0u))) y[ITEMS];
 #pragma unroll
-      for (int k = 0; k < ITEMS; k++) q[k] = q0 + k * THREADS;
+      for (int k = 0; k < ITEMS; k++) q[k] = q0 + k * QUEUE_THREADS;
       this->find_rows(q, row);
 #pragma unroll
       for (int k = 0; k < ITEMS; k++) {
@@ -122,7 +122,7 @@ struct Sampling : Tasks<I> {
     }
     u32 counted = 0;  // lane l counts level l
     __syncthreads();
-    for (u32 t0 = arrivals.lo + (own & ~31u); t0 < arrivals.hi; t0 += THREADS) {
+    for (u32 t0 = arrivals.lo + (own & ~31u); t0 < arrivals.hi; t0 += QUEUE_THREADS) {
       u32 t = t0 + lane, level = ~0u;
       if (t < arrivals.hi) {
         level = (u32)claims[(u64)((const I*)a.found)[t]] & 255;
@@ -153,19 +153,19 @@ struct Sampling : Tasks<I> {
   __device__ void number_seeds() {
     Part seeds((u32)a.num_seeds);
     if (distinct()) {
-      for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += THREADS) {
+      for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += QUEUE_THREADS) {
         I v = ((const I*)a.kept)[i];
         put(arrival(v), i, v);
       }
       return;
     }
-    for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += THREADS)
+    for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += QUEUE_THREADS)
       atomicMin(a.keys + arrival(((const I*)a.kept)[i]), (u64)i);
     barrier(s);
     u64 next = 0;
     for (int numbering = 0; numbering < 2; numbering++) {
       u64 firsts = 0;
-      for (u32 i0 = seeds.lo; i0 < seeds.hi; i0 += THREADS) {
+      for (u32 i0 = seeds.lo; i0 < seeds.hi; i0 += QUEUE_THREADS) {
         u32 i = i0 + threadIdx.x;
         u64 all;
         I v = 0;
@@ -230,7 +230,7 @@ struct Sampling : Tasks<I> {
     next += firsts_before(firsts);
     for (u32 r0 = rows.lo; r0 < rows.hi; r0 += QUEUE_TILE) {
       if (!only) total = load_rows(hop, r0, rows.hi);
-      for (u32 q0 = 0; q0 < total; q0 += THREADS) {
+      for (u32 q0 = 0; q0 < total; q0 += QUEUE_THREADS) {
         u32 q[1] = {q0 + threadIdx.x}, row[1], t = 0;
         bool first = false;
         if (q[0] < total) {
@@ -254,7 +254,7 @@ struct Sampling : Tasks<I> {
     u32 lane = threadIdx.x & 31;
     if (threadIdx.x && threadIdx.x <= a.hops) s.next[threadIdx.x] = s.ends[threadIdx.x - 1] + s.before[threadIdx.x];
     __syncthreads();
-    for (u32 t0 = arrivals.lo + (threadIdx.x & ~31u); t0 < arrivals.hi; t0 += THREADS) {
+    for (u32 t0 = arrivals.lo + (threadIdx.x & ~31u); t0 < arrivals.hi; t0 += QUEUE_THREADS) {
       u32 t = t0 + lane, level = t < arrivals.hi ? (u32)(load_relaxed(a.keys + t) >> 32) : 0, number = 0;
       for (u32 l = 1; l <= a.hops; l++) {
         u32 mask = __ballot_sync(~0u, level == l), first = 0;
@@ -273,7 +273,7 @@ struct Sampling : Tasks<I> {
     for (u32 hop = 0; hop < a.hops; hop++) {
       Part rows(s.ends[hop]);
       u64 edges = 0, all;
-      for (u32 r = rows.lo + threadIdx.x; r < rows.hi; r += THREADS) edges += a.table[(u64)a.order[r] * a.hops + hop] >> 32;
+      for (u32 r = rows.lo + threadIdx.x; r < rows.hi; r += QUEUE_THREADS) edges += a.table[(u64)a.order[r] * a.hops + hop] >> 32;
       this->before(edges, all);
       if (threadIdx.x == 0) s.mine[hop] = (u32)all;
     }
@@ -306,9 +306,9 @@ struct Sampling : Tasks<I> {
     __syncthreads();
     if (threadIdx.x || !s.meeting.come_last()) return;
     if (status == STATUS_QUEUE_FULL) {
-      a.report[QUEUE_FULL_TASKS] = load_relaxed(a.counts + QUEUE_PROGRESS) >> 32;
-      a.report[QUEUE_FULL_FOUND] = load_relaxed(a.counts + QUEUE_FOUND);
-      a.report[QUEUE_FULL_EDGES] = load_relaxed(a.counts + QUEUE_EDGES);
+      a.report[REPORT_HEADER + QUEUE_FULL_TASKS] = load_relaxed(a.counts + QUEUE_PROGRESS) >> 32;
+      a.report[REPORT_HEADER + QUEUE_FULL_FOUND] = load_relaxed(a.counts + QUEUE_FOUND);
+      a.report[REPORT_HEADER + QUEUE_FULL_EDGES] = load_relaxed(a.counts + QUEUE_EDGES);
     }
     for (int i = QUEUE_PROGRESS; i < QUEUE_LOWEST_BAD; i++) a.counts[i] = 0;
     a.counts[QUEUE_LOWEST_BAD] = ~0ull;
@@ -324,7 +324,7 @@ struct Sampling : Tasks<I> {
     u64 picked = load_relaxed(a.counts + QUEUE_EDGES), stopped = load_relaxed(a.counts + QUEUE_STOP);
     if (stopped) {
       Part queued((u32)min(tasks, a.task_capacity));
-      for (u32 i = queued.lo + threadIdx.x; i < queued.hi; i += THREADS) a.queue[i] = 0;
+      for (u32 i = queued.lo + threadIdx.x; i < queued.hi; i += QUEUE_THREADS) a.queue[i] = 0;
       // What was not looked at may hold a lower bad seed.
       if (stopped & STOP_FULL) return end(STATUS_QUEUE_FULL, 0);
       return end(STATUS_SEED_OUT_OF_RANGE, load_relaxed(a.counts + QUEUE_LOWEST_BAD));
@@ -377,7 +377,7 @@ struct Sampling : Tasks<I> {
     I* index = (I*)(a.out + off_index);
     I* given = (I*)(a.out + off_given);
     Part seeds((u32)a.num_seeds);
-    for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += THREADS) {
+    for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += QUEUE_THREADS) {
       I v = ((const I*)a.kept)[i];
       given[i] = v;
       index[i] = (I)a.numbers[arrival(v)];
@@ -402,7 +402,7 @@ __device__ __forceinline__ void sample(const Args& a) {
   Sampling<I>(a, s, draws).run();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2) queue32(const __grid_constant__ Args a) { sample<int>(a); }
-extern "C" __global__ void __launch_bounds__(THREADS, 2) queue64(const __grid_constant__ Args a) {
+extern "C" __global__ void __launch_bounds__(QUEUE_THREADS, 2) queue32(const __grid_constant__ Args a) { sample<int>(a); }
+extern "C" __global__ void __launch_bounds__(QUEUE_THREADS, 2) queue64(const __grid_constant__ Args a) {
   sample<long long>(a);
 }

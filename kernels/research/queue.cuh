@@ -1,15 +1,16 @@
-// The argument struct that queue.cu shares with its launcher, internal/engine/cuda/queue.go, in
-// addition to common/constants.cuh, and the shared memory of a block of the kernel.
+// The argument struct that queue.cu shares with its launcher, internal/research/cuda/queue.go, in
+// addition to research/constants.cuh, and the shared memory of a block of the kernel.
 #pragma once
 #include "common/choose.cuh"
 #include "common/grid.cuh"
 #include "common/header.cuh"
+#include "research/constants.cuh"
 
-#define WARPS (THREADS / 32)
+#define WARPS (QUEUE_THREADS / 32)
 #define ITEMS 4                  // edges of a thread whose loads are under way together
-#define CHUNK (THREADS * ITEMS)  // edges of a block between two publications
+#define CHUNK (QUEUE_THREADS * ITEMS)  // edges of a block between two publications
 
-// Mirrors queueArgs in internal/engine/cuda/queue.go; loading compares the sizes. Sampled nodes have a
+// Mirrors queueArgs in internal/research/cuda/queue.go; loading compares the sizes. Sampled nodes have a
 // number of arrival, called t here; tasks have a slot of the queue.
 struct Args {
   const void *indptr, *indices, *edge_ids, *seeds;

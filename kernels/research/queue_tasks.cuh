@@ -176,7 +176,7 @@ struct Tasks {
   // conflicts.
   __device__ void draw_narrow(u32 count) {
     u32 widest = a.widest, stride = widest | 1;
-    for (u32 q = threadIdx.x; q < count * widest; q += THREADS) {
+    for (u32 q = threadIdx.x; q < count * widest; q += QUEUE_THREADS) {
       u32 row = q / widest, j = q - row * widest, fanout = s.takes[row];
       if (s.kinds[row] != NARROW || j >= fanout) continue;
       u64 degree = s.degrees[row];
@@ -266,7 +266,7 @@ struct Tasks {
   __device__ void take_seeds(u32 i0, u32 hi, I (&v)[ITEMS], u32 (&hops)[ITEMS]) {
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
-      u32 i = i0 + k * THREADS + threadIdx.x;
+      u32 i = i0 + k * QUEUE_THREADS + threadIdx.x;
       hops[k] = NONE;
       if (i >= hi) continue;
       u64 seed = read(a.seeds, a.seed_bits, i);
@@ -284,7 +284,7 @@ struct Tasks {
   __device__ void gather(u32 q0, u32 n, u32 edge, I (&v)[ITEMS], u32 (&hops)[ITEMS]) {
     u32 q[ITEMS], row[ITEMS];
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++) q[k] = q0 + k * THREADS + threadIdx.x;
+    for (int k = 0; k < ITEMS; k++) q[k] = q0 + k * QUEUE_THREADS + threadIdx.x;
     find_rows(q, row);
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {

@@ -36,12 +36,12 @@
 //
 // Invariants: as in bsp.cu. classes are zero when no kernel runs; a row is in the order once.
 //
-// Go caller: internal/engine/cuda/reservoir.go. Go twin: internal/rng/reservoir.go.
+// Go caller: internal/research/cuda/reservoir.go. Go twin: internal/research/cpu/reservoir.go.
 #include "research/bsp.cuh"
 
 #define DRAW_WARPS (DRAW_THREADS / 32)
 
-// Mirrors reservoirArgs in internal/engine/cuda/reservoir.go; loading compares the sizes.
+// Mirrors reservoirArgs in internal/research/cuda/reservoir.go; loading compares the sizes.
 struct ReservoirArgs {
   BspArgs hop;     // its tile: rows of a block of draw
   u32* order;      // the rows by descending class; null: as they are

@@ -41,15 +41,16 @@
 // Records have the positions of the walkers in the order, so the records of a step are in its two
 // parts, except for holes of ended walkers.
 //
-// Go caller: internal/engine/cuda/transit.go. Go twin: internal/walk.
+// Go caller: internal/research/cuda/transit.go. Go twin: internal/walk.
 #include "common/warp_match.cuh"
 #include "common/row_draw.cuh"
 #include "walk/walk.cuh"
+#include "research/constants.cuh"
 
 #define NOBODY (~0u)
 #define JUMPS 0x80000000u  // with a walker's number, which is below: its step goes back to the root
 
-// Mirrors transitArgs in internal/engine/cuda/transit.go; loading compares the sizes.
+// Mirrors transitArgs in internal/research/cuda/transit.go; loading compares the sizes.
 struct TransitArgs {
   WalkArgs walk;
   void* order;     // [walks]: Place, of the walkers under way

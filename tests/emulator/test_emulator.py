@@ -19,15 +19,19 @@ pytestmark = pytest.mark.once
 
 FOR_EVER, EXITED, MIXED, LANES, BEYOND, TRAP = range(6)
 
-# Tests of pygsampler/internal/engine/cuda that are quick without a GPU and reach every kernel.
-PARITY = (
+# Go tests that are quick without a GPU and reach every kernel: of the engine and of research modes.
+ENGINE = (
     "^(TestSegmentHeadsAndRows|TestSegmentMisaligned|TestSegmentAwkwardValues|TestSegmentTaken|"
     "TestEveryDegreeAndFanout|TestAwkwardGraphs|TestTagsRunOut|TestSeedOutOfRange|TestValidateSmall|"
     "TestOnceExcluded|TestOnceAwkwardGraphs|TestTreesOfTooManyVertices|TestRanksOutgrowTheirBits|"
     "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
     "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
-    "TestDequantizeIsTheCPUs|"
-    r"TestQueueExcludes|TestQueueFetchSizes|TestReservoirDerivedThreshold|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestGatherEveryCount|TestCache\w+|TestBSP|TestFused)$/^(awkward|star|path)?$"
+    r"TestDequantizeIsTheCPUs|TestGatherEveryCount|TestCache\w+)$/^(awkward|star|path)?$"
+)
+RESEARCH = (
+    "^(TestQueueExcludes|TestQueueFetchSizes|TestReservoirDerivedThreshold|TestQueueTagsRunOut|"
+    "TestQueueSeedOutOfRange|TestManyOfDifferentModes|TestTransitsFromNowhere|TestKHopFromNowhere|"
+    "TestBSP|TestFused)$/^(awkward|star|path)?$"
 )
 
 
@@ -293,22 +297,34 @@ def go_tests(binary: Path, folder: Path, package: str, tests: str, **variables: 
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_parity(linked: Callable[[str], Path], tmp_path: Path, order: int) -> None:
+@pytest.mark.parametrize(
+    ("package", "tests", "results"),
+    [
+        (
+            "pygsampler/internal/engine/cuda",
+            ENGINE,
+            "TestSegmentTaken TestEveryDegreeAndFanout TestManyInOneLaunch TestGatherEveryCount "
+            "TestCacheHoldsWhatIsPut TestCacheAdmitsWhatIsRead TestValidateSmall",
+        ),
+        (
+            "pygsampler/internal/research/cuda",
+            RESEARCH,
+            "TestBSP/awkward TestFused/awkward TestQueueExcludes TestManyOfDifferentModes "
+            "TestTransitsFromNowhere TestKHopFromNowhere",
+        ),
+    ],
+)
+def test_parity(
+    linked: Callable[[str], Path],
+    tmp_path: Path,
+    package: str,
+    tests: str,
+    results: str,
+    order: int,
+) -> None:
     """The kernels give the CPU's batches, in the usual order of threads and in another."""
-    package = "pygsampler/internal/engine/cuda"
-    printed = go_tests(linked(package), tmp_path, package, PARITY, EMULATOR_ORDER=str(order))
-    for test in (
-        "TestSegmentTaken",
-        "TestEveryDegreeAndFanout",
-        "TestBSP/awkward",
-        "TestFused/awkward",
-        "TestManyInOneLaunch",
-        "TestGatherEveryCount",
-        "TestCacheHoldsWhatIsPut",
-        "TestCacheAdmitsWhatIsRead",
-        "TestQueueExcludes",
-        "TestValidateSmall",
-    ):
+    printed = go_tests(linked(package), tmp_path, package, tests, EMULATOR_ORDER=str(order))
+    for test in results.split():
         assert re.search(rf"--- PASS: {test} ", printed), f"{test} did not run"
 
 

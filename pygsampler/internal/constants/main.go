@@ -30,6 +30,7 @@ const (
 	limits = "python/pygsampler/_engine/limits.py"
 	asked  = "python/pygsampler/_engine/request_layout.py"
 	header = "kernels/common/constants.cuh"
+	papers = "kernels/research/constants.cuh"
 )
 
 var (
@@ -38,6 +39,7 @@ var (
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/graph/csc/limits.go"}
 	ofAsked  = []string{"pygsampler/internal/request/words.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/engine/cuda/constants.go", "pygsampler/internal/request/budget.go"}
+	ofPapers = []string{"pygsampler/internal/research/cuda/constants.go"}
 )
 
 const (
@@ -101,11 +103,11 @@ func main() {
 
 // generate is the text of each file.
 func generate(root string) (map[string]string, error) {
-	var words, graph, most, asks, all []group
+	var words, graph, most, asks, all, research []group
 	for _, part := range []struct {
 		to    *[]group
 		files []string
-	}{{&words, ofLayout}, {&graph, ofGraphs}, {&most, ofLimits}, {&asks, ofAsked}, {&all, ofHeader}} {
+	}{{&words, ofLayout}, {&graph, ofGraphs}, {&most, ofLimits}, {&asks, ofAsked}, {&all, ofHeader}, {&research, ofPapers}} {
 		for _, file := range part.files {
 			groups, err := read(root, file)
 			if err != nil {
@@ -136,6 +138,7 @@ func generate(root string) (map[string]string, error) {
 		limits: "# " + mark + "\n\"\"\"Upper bounds of the engine's arguments.\"\"\"\n\nfrom __future__ import annotations\n" + python(most),
 		asked:  "# " + mark + "\n\"\"\"The words of a packed request: one call for a batch.\"\"\"\n\nfrom __future__ import annotations\n" + python(asks),
 		header: cuda(all),
+		papers: cuda(research),
 	}
 	return files, nil
 }

@@ -118,7 +118,7 @@ func (r *Request) Expected() int64 {
 	total := 0.0
 	degree := float64(r.Relation.NumEdges()) / float64(max(r.Relation.NumNodes, 1))
 	r.Expect(r.Seeds.Len(), r.Relation.NumNodes, degree, func(rows, edges float64) {
-		if r.Reservoir {
+		if r.Draw != nil {
 			edges = rows * degree
 		}
 		total += edges
@@ -383,8 +383,8 @@ func (s *sampling[I]) drawRows(frontier []I, hop int, block block[I], claim func
 func (s *sampling[I]) drawTile(frontier []I, hop int, block block[I]) func(w int, tile int64) {
 	rows := int64(len(frontier))
 	purpose := rng.Neighbors
-	if s.Reservoir {
-		purpose = rng.Reservoirs
+	if s.Draw != nil {
+		purpose = s.Draw.Purpose
 	}
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), purpose)
 	for w := range s.team.size {

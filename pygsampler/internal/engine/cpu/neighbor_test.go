@@ -118,34 +118,46 @@ func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []in
 	return chosen
 }
 
-// engines are the ways to make a batch: by tiles, and by the queue.
-var engines = []func(*Request, Crew, *atomic.Bool) (memory.Memory, error){Sample, queueOf(0)}
+// engines are the ways to make a batch: by tiles, and of rows that were chosen before.
+var engines = []func(*Request, Crew, *atomic.Bool) (memory.Memory, error){Sample, backward}
 
-func queueOf(fetchSize int) func(*Request, Crew, *atomic.Bool) (memory.Memory, error) {
-	return func(r *Request, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
-		return ByQueue(r, fetchSize, crew, stop)
-	}
+// rowsByNode are rows by node and hop.
+type rowsByNode struct {
+	at        map[[2]int64][2]int64
+	positions []int64
 }
 
-// A batch is the same however many tasks a worker fetches: one, the paper's 5, and more
-// than there are.
-func TestFetchSizes(t *testing.T) {
-	g := csctest.Graph(csctest.RandomRows(300, 2), 310, 32, 64, false)
-	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, -1, 4}}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(csctest.Steps(40, 7), 32)}}}
-	want := reference(&r)
-	for _, fetchSize := range []int{1, 2, 5, 255, 1 << 20} {
-		for _, crew := range []idle{0, 3} {
-			var stop atomic.Bool
-			m, err := ByQueue(&r, fetchSize, crew, &stop)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := batchtest.Read(m); !got.Equal(want) {
-				t.Errorf("%d tasks at a time, %d workers: another batch", fetchSize, crew+1)
-			}
-			m.Release()
+func (r *rowsByNode) Place(node int64, hop int) (first, take int64) {
+	row := r.at[[2]int64{node, int64(hop)}]
+	return row[0], row[1]
+}
+
+func (r *rowsByNode) Positions() []int64 { return r.positions }
+
+// backward chooses the rows of each hop from the last one to the first.
+func backward(r *Request, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
+	return SampleChosen(r, crew, stop, func(b *Batch) (ChosenRows, error) {
+		rows, nodes, known := &rowsByNode{at: map[[2]int64][2]int64{}}, slices.Clone(b.Seeds), map[int64]bool{}
+		for _, v := range nodes {
+			known[v] = true
 		}
-	}
+		var c rng.Chooser
+		for hop := range r.Fanouts {
+			for _, v := range slices.Backward(nodes) {
+				row, first := b.EdgesOf(v, hop), int64(len(rows.positions))
+				rows.positions = append(rows.positions, make([]int64, row.Take)...)
+				rows.at[[2]int64{v, int64(hop)}] = [2]int64{first, row.Take}
+				b.Choose(&c, rows.positions[first:], row)
+				for _, p := range rows.positions[first:] {
+					if source := r.Relation.Indices.At(p); !known[source] {
+						known[source] = true
+						nodes = append(nodes, source)
+					}
+				}
+			}
+		}
+		return rows, nil
+	})
 }
 
 func sample(t *testing.T, r *Request, crew Crew) batchtest.Batch {

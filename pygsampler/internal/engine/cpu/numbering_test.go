@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -236,22 +235,6 @@ func TestManyBatches(t *testing.T) {
 				t.Fatalf("batch %d, limit %d: got %v, want %v", b, limit, got, want)
 			}
 		}
-	}
-}
-
-// The queue keeps 8 bytes a vertex and says so where they are too many.
-func TestQueueNeedsItsMap(t *testing.T) {
-	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
-	var stop atomic.Bool
-	_, err := ByQueue(&Request{Relation: g, MapBytes: 1, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1}, 64)}}}, 0, idle(0), &stop)
-	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: mode='queue': expected map_bytes of at least 480 bytes (8 a node), got less" {
-		t.Error(err)
-	}
-	fanouts := slices.Repeat([]int64{1}, 64)
-	check(t, Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 64)}}})
-	_, err = ByQueue(&Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: append(fanouts, 1)}, Batch: request.Batch{Seeds: csctest.Array([]int64{1}, 64)}}}, 0, idle(0), &stop)
-	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: fanouts: expected at most 64 hops with mode='queue', got 65" {
-		t.Error(err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Request says what to sample of which graph, and how. It is read-only while a batch is sampled,
@@ -29,22 +30,27 @@ type Request struct {
 	// takes a hash table sized to the batch.
 	MapBytes int64
 	// EdgeWeights asks for a factor for each edge: rng.Weights.Factors, request.Rule.Factor.
-	// ByQueue does not support it.
 	EdgeWeights bool
-	// Reservoir draws rows by rng.Reservoir, with its own random numbers. ByQueue and graphs with
-	// weights ignore it.
-	Reservoir bool
+	// Draw chooses the edges of rows without replacement, in graphs without weights; nil: rng.Chooser.
+	Draw *RowDraw
 	// Times limit each row of a disjoint batch, which is in the order of time, to the edges within
-	// the bound of its tree; nil: no limit. ByQueue ignores it.
+	// the bound of its tree; nil: no limit.
 	Times *Times
 	// Most is the maximal number of edges of a hop: a batch with a larger hop ends with
-	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue ignores it.
+	// request.ErrLarge before it draws that hop. 0 sets no bound.
 	Most int64
 	// First is the node of the graph's first row: the graph may be a partition of a larger one.
 	First int64
 	// Parts describes the partitions of a graph without rows of its own; nil: the rows are local.
-	// ByQueue ignores it.
 	Parts *Partition
+}
+
+// RowDraw is a way to choose edges of a row that reads the whole row.
+type RowDraw struct {
+	Purpose rng.Purpose // of the random numbers
+	// Choose fills positions with distinct numbers in [0, degree), of which there are more; state is
+	// the random state of the row.
+	Choose func(positions []int64, state uint64, degree int64)
 }
 
 // Times holds the times of the edges of a graph, and the rule that says which of them a batch may
@@ -83,19 +89,6 @@ func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err er
 		return sampleHops(req, crew, stop, (*sampling[int32]).tiles)
 	}
 	return sampleHops(req, crew, stop, (*sampling[int64]).tiles)
-}
-
-// ByQueue samples by the task queue, with the same result as Sample. Workers fetch fetchSize tasks
-// at a time, or the default number with 0.
-func ByQueue(req *Request, fetchSize int, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
-	defer recovered(&err)
-	if fetchSize == 0 {
-		fetchSize = usualFetchSize
-	}
-	if req.Relation.Indices.Bits == 32 {
-		return sampleHops(req, crew, stop, func(s *sampling[int32]) (rows[int32], error) { return s.runQueue(fetchSize) })
-	}
-	return sampleHops(req, crew, stop, func(s *sampling[int64]) (rows[int64], error) { return s.runQueue(fetchSize) })
 }
 
 // recovered turns a panic into an error: arrays that the caller changes while a batch is sampled

@@ -193,7 +193,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 
 // plain reports whether rows are drawn without replacement, from all their edges, and few of each.
 func (s *tiled[I]) plain(rule request.Rule) bool {
-	return s.Exclude == nil && !s.Replace && !s.Reservoir && (s.Relation.Alias == nil || s.Times == nil) &&
+	return s.Exclude == nil && !s.Replace && s.Draw == nil && (s.Relation.Alias == nil || s.Times == nil) &&
 		0 < rule.Fanout && rule.Fanout <= rng.DistinctMost
 }
 
@@ -308,8 +308,8 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 		}
 	case r.Replace:
 		rng.Repeated(row, state, degree)
-	case r.Reservoir:
-		rng.Reservoir(row, state, degree)
+	case r.Draw != nil:
+		r.Draw.Choose(row, state, degree)
 	default:
 		c.Distinct(row, state, degree)
 	}

@@ -100,7 +100,7 @@ func (g *segments) softmax(t *testing.T) {
 	want := bytes.Repeat([]byte{0x5A}, n)
 	here := &layers.Scores{
 		Indptr: g.here(g.narrow(g.indptr)), X: g.here(g.values(scores)), Out: g.here(want), Rows: int64(g.rows()),
-		Edges: int64(len(g.edges())), Heads: int64(g.heads), IDBits: int64(g.idBits), FloatBits: int64(g.floatBits), Brain: int64(word(g.brain)),
+		Edges: int64(len(g.edges())), Heads: int64(g.heads), IDBits: int64(g.idBits), FloatBits: int64(g.floatBits), Brain: int64(Word(g.brain)),
 	}
 	there := &Scores{Segment: Segment{
 		Indptr: g.put(t, g.narrow(g.indptr), 0), X: g.put(t, g.values(scores), 0), Out: g.room(t, n), Rows: uint64(g.rows()),

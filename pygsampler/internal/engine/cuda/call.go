@@ -30,8 +30,8 @@ type Call struct {
 // WholeShare is a Share without a bound.
 const WholeShare = 1000
 
-// within bounds the blocks of a launch, resident of which the device runs at a time.
-func (c *Call) within(blocks, resident int) int {
+// Within bounds the blocks of a launch, resident of which the device runs at a time.
+func (c *Call) Within(blocks, resident int) int {
 	if c.Share == 0 {
 		return blocks
 	}
@@ -58,13 +58,13 @@ func (c *Call) check(g *Graph) error {
 	return c.Plan.Check(g, c)
 }
 
-// random is the words of the batch's random numbers, as every kernel takes them.
-func (c *Call) random() [4]uint32 {
+// Random is the words of the batch's random numbers, as every kernel takes them.
+func (c *Call) Random() [4]uint32 {
 	return rng.NewStream(c.Batch.Seed, c.Batch.Epoch, c.Batch.Number, 0, 0).Words()
 }
 
-// word is a truth as kernels take it.
-func word(is bool) uint32 {
+// Word is a truth as kernels take it.
+func Word(is bool) uint32 {
 	if is {
 		return 1
 	}

@@ -48,9 +48,9 @@ func (g *Graph) learn(of shape, n Needs) Needs {
 	return known
 }
 
-// outTooSmall ends a flight whose caller's memory was too small, and notes what it
+// OutTooSmall ends a flight whose caller's memory was too small, and notes what it
 // should have been.
-func (f *Flight) outTooSmall(bytes uint64) {
+func (f *Flight) OutTooSmall(bytes uint64) {
 	f.graph.learn(f.shape, Needs{Out: bytes})
 	f.batch.Needed = f.graph.needOf(f.shape, f.call.Plan, f.call.NumSeeds).Out
 }

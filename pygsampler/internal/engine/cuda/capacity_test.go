@@ -19,8 +19,8 @@ func TestGuess(t *testing.T) {
 	}
 	// Edges without ids whose places need 64 bits, and a bound on what is only guessed.
 	g = (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 1 << 20, Nodes: 1 << 20, Edges: 1 << 40})
-	if n := g.need(&Neighbors{*p}, 10); n.Out != mostOut || g.widths() != (batch.Widths{ID: 4, EdgeID: 8}) {
-		t.Errorf("got %+v, widths %+v", n, g.widths())
+	if n := g.need(&Neighbors{*p}, 10); n.Out != mostOut || g.Widths() != (batch.Widths{ID: 4, EdgeID: 8}) {
+		t.Errorf("got %+v, widths %+v", n, g.Widths())
 	}
 }
 
@@ -33,8 +33,8 @@ func TestLearnBeforeABatchArrives(t *testing.T) {
 	g.learn(shapeOf(c.Plan, c.NumSeeds), Needs{NoBins: true})
 	g.learn(shapeOf(c.Plan, c.NumSeeds), Needs{Ranks: 77})
 	f := &Flight{graph: g, call: c, shape: shapeOf(c.Plan, c.NumSeeds)}
-	f.outTooSmall(5 * guess.Out)
-	f.outTooSmall(3 * guess.Out)
+	f.OutTooSmall(5 * guess.Out)
+	f.OutTooSmall(3 * guess.Out)
 	want := guess
 	want.NoBins, want.Ranks, want.Out = true, 77, 5*guess.Out
 	if got := g.need(c.Plan, c.NumSeeds); got != want || f.batch.Needed != want.Out {
@@ -59,48 +59,46 @@ func TestLearnBeforeABatchArrives(t *testing.T) {
 func TestCapacityOfACallersMemory(t *testing.T) {
 	e, s := device(t)
 	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	for _, mode := range []string{"auto", "queue", "bsp", "fused", "reservoir"} {
-		d := upload(t, e, g)
-		r := request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}
-		c := with(Call{Stream: s.Handle()}, r, mode)
-		c.OutBytes = 1000
-		for try := 0; ; try++ {
-			m, err := e.pool.Alloc(s, c.OutBytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			call := c
-			call.Out = m.Address
-			b, err := sample(e, d, call)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := m.Free(s); err != nil {
-				t.Fatal(err)
-			}
-			told := d.Capacity(c.Plan, 500)
-			if b.Needed == 0 {
-				size := b.Header[batch.WordSize]
-				if capacity := b.Header[batch.WordCapacity]; capacity != int64(told) || capacity < size*5/4 || try == 0 {
-					t.Errorf("%s: try %d: %d bytes, told %d, the graph knows %d", mode, try, size, capacity, told)
-				}
-				break
-			}
-			if b.Needed != told || b.Needed <= c.OutBytes || try > 10 {
-				t.Fatalf("%s: try %d: %d bytes were too few, told %d, the graph knows %d", mode, try, c.OutBytes, b.Needed, told)
-			}
-			c.OutBytes = b.Needed
-		}
-		// Nobody asked for a batch in the engine's memory.
-		b, err := sample(e, d, c)
+	d := upload(t, e, g)
+	r := request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}
+	c := with(Call{Stream: s.Handle()}, r)
+	c.OutBytes = 1000
+	for try := 0; ; try++ {
+		m, err := e.pool.Alloc(s, c.OutBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.Header[batch.WordCapacity] != 0 {
-			t.Errorf("%s: header %v", mode, b.Header)
-		}
-		if err := b.Memory.Free(b.Stream); err != nil {
+		call := c
+		call.Out = m.Address
+		b, err := sample(e, d, call)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if err := m.Free(s); err != nil {
+			t.Fatal(err)
+		}
+		told := d.Capacity(c.Plan, 500)
+		if b.Needed == 0 {
+			size := b.Header[batch.WordSize]
+			if capacity := b.Header[batch.WordCapacity]; capacity != int64(told) || capacity < size*5/4 || try == 0 {
+				t.Errorf("try %d: %d bytes, told %d, the graph knows %d", try, size, capacity, told)
+			}
+			break
+		}
+		if b.Needed != told || b.Needed <= c.OutBytes || try > 10 {
+			t.Fatalf("try %d: %d bytes were too few, told %d, the graph knows %d", try, c.OutBytes, b.Needed, told)
+		}
+		c.OutBytes = b.Needed
+	}
+	// Nobody asked for a batch in the engine's memory.
+	b, err := sample(e, d, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Header[batch.WordCapacity] != 0 {
+		t.Errorf("header %v", b.Header)
+	}
+	if err := b.Memory.Free(b.Stream); err != nil {
+		t.Fatal(err)
 	}
 }

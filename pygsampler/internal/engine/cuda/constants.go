@@ -5,44 +5,26 @@ package cuda
 
 // Words of a report: after the status come a detail, and the batch's header.
 const (
-	reportStatus = iota
-	reportDetail
-	reportHeader
+	ReportStatus = iota
+	ReportDetail
+	ReportHeader
 )
 
 // Outcomes of a launch, in the first word of its report. Too small: the detail is the number of
 // bytes that the kernel reached. Bins full: some node occurs too often, and the batch is repeated
-// without bins. Queue full: the detail is the number of bytes that the batch needs, if only they
-// did not fit; otherwise the numbers of tasks, nodes and edges replace the header. Ranks full: the
-// detail is their number. Work too small: the detail is the number of bytes of working memory that
-// the program reached. Value refused: the detail is a node of the program; the bits of the value
-// and its owner replace the header.
+// without bins. 6 is a status of research plans. Ranks full: the detail is their number. Work too
+// small: the detail is the number of bytes of working memory that the program reached. Value
+// refused: the detail is a node of the program; the bits of the value and its owner replace the
+// header.
 const (
-	statusOK             = 1
-	statusSeedOutOfRange = 2
-	statusTooSmall       = 3
-	statusTooManyEdges   = 4
+	StatusOK             = 1
+	StatusSeedOutOfRange = 2
+	StatusTooSmall       = 3
+	StatusTooManyEdges   = 4
 	statusBinsFull       = 5
-	statusQueueFull      = 6
 	statusRanksFull      = 7
 	statusWorkTooSmall   = 8
 	statusValueRefused   = 9
-)
-
-// Words of the report's header after a launch that ended with statusQueueFull.
-const (
-	queueFullTasks = reportHeader + iota
-	queueFullFound
-	queueFullEdges
-)
-
-// Words of the report of mode "bsp", which has its sizes one by one.
-const (
-	bspSize = iota // and 1
-	_
-	bspBadSeed // the lowest seed out of range
-	bspRepeated
-	reservoirHigh // rows of the high part, in mode "reservoir"
 )
 
 // Words of the report of validate.cu. A position is -1 if there is no violation; then its values
@@ -60,52 +42,25 @@ const (
 
 // Limits of a batch.
 const (
-	mostHops  = 16
-	mostEdges = 1 << 31 // of all hops, not reached: a rank and a sign share 32 bits
+	MostHops  = 16
+	MostEdges = 1 << 31 // of all hops, not reached: a rank and a sign share 32 bits
 )
 
-// Threads of a block: of neighbor.cu and queue.cu, and of the others.
+// Threads of a block: of neighbor.cu, and of the others.
 const (
 	threads           = 512
-	fusedThreads      = 512
-	bspThreads        = 256
 	validateThreads   = 512
 	writeThreads      = 256 // of write_values.cu
 	expandThreads     = 256
 	factorThreads     = 256
 	gatherThreads     = 256
 	dequantizeThreads = 256
-	orderThreads      = 256 // of reservoir.cu, a row each
-	drawThreads       = 128 // of reservoir.cu, a warp a row
 	walkThreads       = 128 // of walk.cu, a walk each, at most
 	packThreads       = 256 // of walk.cu
 	negativeThreads   = 256 // of negatives.cu, a number each
 	tallyThreads      = 256 // of visit_counts.cu, a seed, at most
-	transitThreads    = 256 // of transit.cu
-	khopThreads       = 256 // of khop.cu
 	contextThreads    = 128 // of context.cu, a warp a seed
 	programThreads    = 512 // of programs
-)
-
-// Counters of a step of transit.cu: walkers on transits that have few of them, and on those that
-// have many, and tasks of the latter. The steps take turns with two sets.
-const (
-	transitFew = iota
-	transitMany
-	transitTasks
-	transitCounters
-)
-
-// transit.cu: how many walkers a transit has at most that shares a warp with others; how many of
-// them a block takes at most; how many edges of a row are in shared memory; nodes that a thread
-// looks at side by side; and of so many nodes one has to have a walker, else walkers are asked
-// where they are, and not nodes who is there.
-const (
-	transitWarp   = 32
-	transitPiece  = 1024
-	transitRow    = 2048
-	transitSide   = 4
-	transitSparse = 16
 )
 
 // Storage kinds and result types of dequantize.cu: the numbers of package quantized.
@@ -127,8 +82,8 @@ const (
 // gatherParts is the number of tables that a launch of gather.cu reads.
 const gatherParts = 8
 
-// direct is the largest fanout whose choices may be in shared memory.
-const direct = 32
+// Direct is the largest fanout whose choices may be in shared memory.
+const Direct = 32
 
 // mostBatches is the maximal number of batches of a launch of neighbor.cu.
 const mostBatches = 16
@@ -139,29 +94,6 @@ const (
 	binTable   = 8192 // places of the table of one bin in shared memory
 	mostBins   = 16384
 	fillStride = 16 // words from one bin's counter to the next: neighbors would queue in the cache
-)
-
-// Tiles of bsp.cu: rows, or edges and first occurrences, that know of each other.
-const (
-	bspRowTile  = 256
-	bspEdgeTile = 1024
-)
-
-// degreeClasses is how many classes reservoir.cu sorts degrees into: four an octave, and one more, of
-// which a thread of the block that comes last has each.
-const degreeClasses = 256
-
-// queueTile is the most tasks that a block of queue.cu works on at a time.
-const queueTile = 256
-
-// Counters of queue.cu, zero between launches but for the last, which is all ones.
-const (
-	queueProgress = iota // tasks published << 32 | tasks finished
-	queueHead
-	queueFound
-	queueEdges
-	queueStop
-	queueLowestBad
 )
 
 // segmentThreads is the number of threads of a block of segment.cu.

@@ -150,7 +150,7 @@ func (p *Contexts) shape(f *Flight, k *contextKernels) (s contextShape) {
 	if f.call.Grid > 0 {
 		s.blocks = min(s.blocks, f.call.Grid)
 	}
-	s.blocks = f.call.within(s.blocks, resident)
+	s.blocks = f.call.Within(s.blocks, resident)
 	s.warps = uint64(s.blocks) * perBlock
 	return s
 }
@@ -258,10 +258,10 @@ func (p *Contexts) Launch(f *Flight) error {
 		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.need.Out, bytes)
 	}
 	words := p.words(g, c.NumSeeds)
-	copy(f.space.words()[reportHeader:], words[:])
+	copy(f.space.words()[ReportHeader:], words[:])
 	s, shape, meeting := SpaceOf[contextSpace](f.space), p.shape(f, k), f.space.meeting.Address
 	args := contextArgs{
-		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
+		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + BadSeedAt,
 		NumSeeds: uint64(c.NumSeeds), Places: uint64(p.Places()), Budget: uint64(p.Budget), Width: uint64(p.Width),
 		NodesAt: uint64(words[batch.ContextNodes]), TypesAt: uint64(words[batch.ContextTypes]), HopsAt: uint64(words[batch.ContextHops]),
 		ParentsAt: uint64(words[batch.ContextParents]), MaskAt: uint64(words[batch.ContextMask]),
@@ -270,7 +270,7 @@ func (p *Contexts) Launch(f *Flight) error {
 		TableBits: uint32(shape.tableBits), SeedBits: uint32(c.SeedBits),
 	}
 	if t := p.Times; t != nil {
-		args.Before, args.FloatTimes, args.Windowed = word(t.Before), word(t.Float), word(!math.IsInf(t.Window, 1))
+		args.Before, args.FloatTimes, args.Windowed = Word(t.Before), Word(t.Float), Word(!math.IsInf(t.Window, 1))
 		args.Window = t.Window
 	}
 	at := s.work.Address
@@ -288,7 +288,7 @@ func (p *Contexts) Launch(f *Flight) error {
 	if err := f.stream.Upload(s.tables.Address, s.staged.Pointer, p.tableBytes(g, c.NumSeeds)); err != nil {
 		return err
 	}
-	return k.of[g.wide()].Launch(f.stream, gpu.Shape{
+	return k.of[g.Wide()].Launch(f.stream, gpu.Shape{
 		Grid: [3]uint32{uint32(shape.blocks)}, Block: [3]uint32{contextThreads},
 	}, &args)
 }

@@ -127,9 +127,9 @@ func (p *Programs) make(f *Flight, m gpu.Memory) error {
 		if err := p.tried(f, text, p.making.key, m, work); err != nil {
 			return err
 		}
-		detail := words[reportDetail]
-		switch status := atomic.SwapInt64(&words[reportStatus], 0); status {
-		case statusOK:
+		detail := words[ReportDetail]
+		switch status := atomic.SwapInt64(&words[ReportStatus], 0); status {
+		case StatusOK:
 			return nil
 		case statusWorkTooSmall:
 			work = max(2*work, uint64(detail)*5/4)

@@ -78,7 +78,7 @@ func TestOnceExcluded(t *testing.T) {
 	r := cpu.Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 4}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}}
 	r.OnlyNew = true
 	for _, r.Disjoint = range []bool{false, true} {
-		modeCheck(t, e, s, d, r, Call{Exclude: ids}, "auto", 0, 2)
+		check(t, e, s, d, &r, 0, 2)
 	}
 }
 

@@ -13,7 +13,7 @@ type expandBlock struct {
 
 // expandArgs mirrors ExpandArgs in kernels/neighbor/expand_coo.cu.
 type expandArgs struct {
-	Blocks [mostHops]expandBlock
+	Blocks [MostHops]expandBlock
 	IDBits uint32
 }
 
@@ -21,9 +21,6 @@ func loadExpand(e *Engine) (*gpu.Kernel[expandArgs], error) {
 	k, err := KernelOf[expandArgs](e, "expand_coo", "expand_coo", 0)
 	return &k, err
 }
-
-// MostHops is the maximal number of blocks of a batch on a device.
-const MostHops = mostHops
 
 // Expansion describes the edge lists of the blocks of a batch, to be written to device memory: for
 // each block, outermost first, the local ids of its edges' sources, if Both, and then of their
@@ -78,7 +75,7 @@ func (e *Engine) Expand(all []Expansion, s gpu.Stream) error {
 			}
 			args.Blocks[count] = b
 			most = max(most, b.Edges)
-			if count++; count == mostHops {
+			if count++; count == MostHops {
 				if err := e.expand(&args, count, most, s); err != nil {
 					return err
 				}

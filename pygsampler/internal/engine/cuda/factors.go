@@ -143,7 +143,7 @@ func (p *Factors) follow(flights []*Flight) error {
 	}
 	for i, f := range flights {
 		out, bytes := f.Region()
-		random := f.call.random()
+		random := f.call.Random()
 		args.Batches[i] = factorBatch{
 			Told: told(f), Report: f.Report(), Out: out, Arrived: f.space.meeting.Address,
 			OutCapacity: bytes, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
@@ -166,5 +166,5 @@ func (p *Factors) blocks(f *Flight, batches int) int {
 	}
 	const rowsOfBlock = factorThreads / 32
 	most := f.engine.context.Properties().Multiprocessors * 2048 / factorThreads
-	return f.call.within(max(min(int(f.need.Rows/rowsOfBlock), most/batches), 1), most/batches)
+	return f.call.Within(max(min(int(f.need.Rows/rowsOfBlock), most/batches), 1), most/batches)
 }

@@ -26,7 +26,7 @@ func withFactors(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int
 	}
 	for _, grid := range grids {
 		plan := &Factors{Neighbors{Hops{r.Hops}}}
-		b, err := sample(e, d, with(Call{Plan: plan, Exclude: excluded(r), Stream: s.Handle(), Grid: grid}, r.Request, ""))
+		b, err := sample(e, d, with(Call{Plan: plan, Exclude: excluded(r), Stream: s.Handle(), Grid: grid}, r.Request))
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func TestFactorsOfEveryDegree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, weight := range weightings {
+	for name, weight := range csctest.Weightings {
 		g, d := weighted(t, e, rows, 71, 32, name == "ramp", weight)
 		for _, fanout := range []int64{1, 2, 7, 10, 31, 32, 33, 64} {
 			for _, replace := range []bool{false, true} {
@@ -82,7 +82,7 @@ func TestFactorsWithEveryOption(t *testing.T) {
 		for _, bits := range []int{32, 64} {
 			g := csctest.Graph(csctest.RandomRows(3000, 1), 3060, bits, 96-bits, bits == 32)
 			if name != "" {
-				weigh(g, weightings[name])
+				weigh(g, csctest.Weightings[name])
 			}
 			d := upload(t, e, g)
 			x := everyThird(t, g)
@@ -91,7 +91,7 @@ func TestFactorsWithEveryOption(t *testing.T) {
 					for _, about := range []string{"", "excluded", "new", "trees", "trees excluded"} {
 						r := cpu.Request{Relation: g, Request: request.Request{
 							Hops:  request.Hops{Fanouts: fanouts, Replace: replace, OnlyNew: about == "new", Disjoint: strings.HasPrefix(about, "trees")},
-							Batch: request.Batch{Seed: 5, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(31), bits)},
+							Batch: request.Batch{Seed: 5, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(csctest.Mixed(31), bits)},
 						}}
 						if strings.HasSuffix(about, "excluded") {
 							r.Exclude = x
@@ -120,7 +120,7 @@ func everyThird(t *testing.T, g *csc.Relation) *csc.Exclusions {
 // holds the batch but not its factors is asked for anew.
 func TestFactorsOfManyBatches(t *testing.T) {
 	e, s := device(t)
-	g, d := weighted(t, e, csctest.RandomRows(3000, 1), 3060, 64, false, weightings["ramp"])
+	g, d := weighted(t, e, csctest.RandomRows(3000, 1), 3060, 64, false, csctest.Weightings["ramp"])
 	plan := &Factors{Neighbors{Hops{request.Hops{Fanouts: []int64{5, 5}}}}}
 	var calls []*Call
 	for i := range 5 {

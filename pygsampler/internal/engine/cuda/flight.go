@@ -134,7 +134,7 @@ func (f *Flight) fit() (err error) {
 			return err
 		}
 	}
-	atomic.StoreInt64(&f.space.words()[reportStatus], 0)
+	atomic.StoreInt64(&f.space.words()[ReportStatus], 0)
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
 		if timeout >= 0 {
 			left = min(left, timeout-time.Since(begin))
 		}
-		if gpu.Await(&f.space.words()[reportStatus], spinFor, max(left, 0)) {
+		if gpu.Await(&f.space.words()[ReportStatus], spinFor, max(left, 0)) {
 			again, err := f.arrived()
 			if err == nil && again {
 				continue
@@ -189,10 +189,21 @@ func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
 // lost is the reason why no report will come, if there is one.
 func (f *Flight) lost() error {
 	idle, err := f.stream.Done()
-	if err != nil || !idle || atomic.LoadInt64(&f.space.words()[reportStatus]) != 0 {
+	if err != nil || !idle || atomic.LoadInt64(&f.space.words()[ReportStatus]) != 0 {
 		return err
 	}
 	return errors.New("a kernel ended without a report: a fault of pygsampler")
+}
+
+// AwaitWord waits until a kernel in the flight's stream writes a word of the report, or nothing
+// will.
+func (f *Flight) AwaitWord(word *int64) error {
+	for !gpu.Await(word, spinFor, askEvery) {
+		if err := f.lost(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofTypes is a plan of heterogeneous graphs, which names the type of a seed.
@@ -203,17 +214,17 @@ type ofTypes interface {
 // arrived reads the report; again is true if the batch did not fit and is repeated.
 func (f *Flight) arrived() (again bool, err error) {
 	words := f.space.words()
-	detail := words[reportDetail]
-	switch words[reportStatus] {
-	case statusOK:
-		f.batch.Header = append(f.batch.Header, words[reportHeader:reportHeader+f.call.Plan.Words()]...)
+	detail := words[ReportDetail]
+	switch words[ReportStatus] {
+	case StatusOK:
+		f.batch.Header = append(f.batch.Header, words[ReportHeader:ReportHeader+f.call.Plan.Words()]...)
 		if known := f.graph.learn(f.shape, f.call.Plan.Used(f)); f.call.Out != 0 {
 			f.batch.Header[batch.WordCapacity] = int64(known.Out)
 		}
 		return false, nil
-	case statusTooSmall:
+	case StatusTooSmall:
 		return f.tooSmall(uint64(detail))
-	case statusSeedOutOfRange:
+	case StatusSeedOutOfRange:
 		if p, is := f.call.Plan.(ofTypes); is {
 			err = p.outside(f, detail)
 		} else {
@@ -221,10 +232,10 @@ func (f *Flight) arrived() (again bool, err error) {
 		}
 		f.space.dirty = true
 		return false, err
-	case statusTooManyEdges:
+	case StatusTooManyEdges:
 		return false, fmt.Errorf("%w: a batch of %d edges: expected fewer than 2^31 on a GPU", request.ErrOverflow, detail)
 	}
-	again, err = f.call.Plan.Arrived(f, words[reportStatus], detail)
+	again, err = f.call.Plan.Arrived(f, words[ReportStatus], detail)
 	if err == nil && again {
 		err = f.launch()
 	}
@@ -246,7 +257,7 @@ func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
 	if _, bytes := f.Region(); needed > bytes {
 		f.need.Out = max(2*bytes, needed+needed/4)
 		if f.call.Out != 0 {
-			f.outTooSmall(f.need.Out)
+			f.OutTooSmall(f.need.Out)
 			return false, nil
 		}
 	}

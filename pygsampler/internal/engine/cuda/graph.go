@@ -45,24 +45,24 @@ func (e *Engine) NewGraph(a Arrays) *Graph {
 	return &Graph{Arrays: a, engine: e, needs: make(map[shape]Needs), programs: make(map[string]*programOn)}
 }
 
-// sampleBits is the width of the edge ids of a sample.
-func (g *Graph) sampleBits() int { return csc.EdgeIDBits(int(g.edgeIDBits()), g.IDBits, g.Edges) }
+// SampleBits is the width of the edge ids of a sample.
+func (g *Graph) SampleBits() int { return csc.EdgeIDBits(int(g.StoredEdgeIDBits()), g.IDBits, g.Edges) }
 
-// widths returns the widths of the arrays of a batch.
-func (g *Graph) widths() batch.Widths {
-	return batch.Widths{ID: int64(g.IDBits / 8), EdgeID: int64(g.sampleBits() / 8)}
+// Widths returns the widths of the arrays of a batch.
+func (g *Graph) Widths() batch.Widths {
+	return batch.Widths{ID: int64(g.IDBits / 8), EdgeID: int64(g.SampleBits() / 8)}
 }
 
-// edgeIDBits is the width of the graph's own edge ids, 0 without.
-func (g *Graph) edgeIDBits() uint32 {
+// StoredEdgeIDBits is the width of the graph's own edge ids, 0 without.
+func (g *Graph) StoredEdgeIDBits() uint32 {
 	if g.EdgeIDs == 0 {
 		return 0
 	}
 	return uint32(g.EdgeIDBits)
 }
 
-// wide is 1 where ids are int64, else 0.
-func (g *Graph) wide() int { return g.IDBits/32 - 1 }
+// Wide is 1 where ids are int64, else 0.
+func (g *Graph) Wide() int { return g.IDBits/32 - 1 }
 
 // Upload copies a graph to the device, with its named arrays and its transposed graph; free
 // releases the copies.

@@ -148,7 +148,7 @@ func loadHetero(e *Engine) (k *heteroKernels, err error) {
 			all = append(all, k.of[i][j].Function)
 		}
 	}
-	k.room, k.together, err = roomOf(e, all, drawBytes(direct))
+	k.room, k.together, err = roomOf(e, all, drawBytes(Direct))
 	return k, err
 }
 
@@ -214,8 +214,8 @@ func (p *Hetero) checkTypes(g *Graph) error {
 	if g.schema == nil {
 		return fmt.Errorf("%w: graph: expected a heterogeneous one, got a homogeneous one", request.ErrValue)
 	}
-	if hops := p.hops(); hops > mostHops {
-		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
+	if hops := p.hops(); hops > MostHops {
+		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, MostHops, hops)
 	}
 	return nil
 }
@@ -236,14 +236,14 @@ func (p *Hetero) Words() int { return p.layout().Words() }
 
 // Shape returns the fanouts, and all other parameters that determine the number of edges.
 func (p *Hetero) Shape() string {
-	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew)), byte(word(p.Disjoint)), byte(word(p.Times != nil)), byte(word(p.EdgeWeights))}
+	text := []byte{byte(Word(p.Replace)), byte(Word(p.OnlyNew)), byte(Word(p.Disjoint)), byte(Word(p.Times != nil)), byte(Word(p.EdgeWeights))}
 	for _, fanouts := range p.Fanouts {
 		for _, n := range fanouts {
 			text = binary.AppendVarint(text, n)
 		}
 	}
 	for _, n := range p.Seeds {
-		text = append(text, byte(word(n > 0)))
+		text = append(text, byte(Word(n > 0)))
 	}
 	return string(text)
 }
@@ -265,7 +265,7 @@ func (p *Hetero) Guess(g *Graph, seeds int64) Needs {
 			more[r.Src] += takes
 			rows += vertices[r.Dst]
 			found += takes
-			out += (vertices[r.Dst]+1)*width + takes*(width+float64(g.relations[i].sampleBits()/8)) + 3*batch.Alignment
+			out += (vertices[r.Dst]+1)*width + takes*(width+float64(g.relations[i].SampleBits()/8)) + 3*batch.Alignment
 			if p.EdgeWeights {
 				out += float64(batch.EdgeWeights(int64(min(takes, mostGuess)))) + batch.Alignment
 			}
@@ -458,8 +458,8 @@ func (p *Hetero) describe(graph *Graph, w *Workspace) (size uint64) {
 		g := graph.relations[i]
 		relations[i] = heteroRelation{
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumRows: uint64(g.Rows), NumEdges: uint64(g.Edges),
-			ExcludedAt: excluded, Salt: r.Salt, IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(),
-			OutEdgeBits: uint32(g.sampleBits()), Source: uint32(r.Src), Destination: uint32(r.Dst),
+			ExcludedAt: excluded, Salt: r.Salt, IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.StoredEdgeIDBits(),
+			OutEdgeBits: uint32(g.SampleBits()), Source: uint32(r.Src), Destination: uint32(r.Dst),
 			Alias: g.Alias, Sums: g.Sums,
 		}
 		switch {
@@ -494,13 +494,13 @@ func (p *Hetero) Launch(f *Flight) error {
 	if p.Times != nil {
 		args.SeedTimes = beside
 	}
-	kernel, together := &k.of[word(p.all(g))][g.wide()], k.together
+	kernel, together := &k.of[Word(p.all(g))][g.Wide()], k.together
 	if tablesOf(len(p.Seeds), len(p.Fanouts)) > usualTables {
 		if together, err = kernel.Occupancy(threads, shared); err != nil {
 			return err
 		}
 	}
-	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.Grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
 	return kernel.Launch(f.stream, shape, &args)
 }
 
@@ -508,7 +508,7 @@ func (p *Hetero) Launch(f *Flight) error {
 // shared memory. It returns the kernel's arguments without the address of the batch, the address of
 // the numbers after the tables, and the shared memory of a launch.
 func (p *Hetero) ready(f *Flight, room int) (args heteroArgs, beside gpu.Address, shared int, err error) {
-	g, c, w, random := f.graph, &f.call, f.space, f.call.random()
+	g, c, w, random := f.graph, &f.call, f.space, f.call.Random()
 	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
 	size := p.describe(g, w)
 	_, _, fanoutBytes, _ := p.tableBytes()
@@ -548,10 +548,10 @@ func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args
 		Kinds: s.tables.Address, Relations: s.tables.Address + gpu.Address(atRelations),
 		Fanouts: s.tables.Address + gpu.Address(atRelations+numBytes), Excluded: w.excluded.Address,
 		Map: m.Address, Counts: s.counts.Address, Rows: hop.rows.Address, Nodes: s.lists.Address, Firsts: hop.firsts.Address,
-		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt, BadSeed: w.meeting.Address + badSeedAt,
+		Arrived: w.meeting.Address, Slots: w.meeting.Address + SlotsAt, BadSeed: w.meeting.Address + BadSeedAt,
 		RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
 		Hops: uint32(p.hops()), Types: uint32(len(p.Seeds)), NumRelations: uint32(len(p.Fanouts)),
-		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed()), Factors: word(p.EdgeWeights),
+		Replace: Word(p.Replace), OnlyNew: Word(p.OnlyNew), Mixed: Word(g.schema.Mixed()), Factors: Word(p.EdgeWeights),
 	}
 	if p.Disjoint {
 		args.Keys, args.Trees, args.EdgeSlots = trees.keys.Address, s.trees.Address, SpaceOf[binSpace](w).answers.Address
@@ -559,8 +559,8 @@ func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args
 	}
 	if t := p.Times; t != nil {
 		args.Bounds, args.EdgeBounds = s.bounds.Address, s.edges.Address
-		args.Before, args.Carry, args.Latest, args.FloatTimes = word(t.Before), word(t.Carry), word(t.Last), word(t.Float)
-		args.Windowed = word(!math.IsInf(t.Window, 1))
+		args.Before, args.Carry, args.Latest, args.FloatTimes = Word(t.Before), Word(t.Carry), Word(t.Last), Word(t.Float)
+		args.Windowed = Word(!math.IsInf(t.Window, 1))
 		args.Window = t.Window
 	}
 	tables := tablesOf(len(p.Seeds), len(p.Fanouts))

@@ -152,7 +152,7 @@ func TestHetero(t *testing.T) {
 			}
 			// Every second relation draws by weight.
 			for j := 0; j < len(g.Relations); j += 2 {
-				weigh(g.Relations[j], weightings[[]string{"ramp", "heavy"}[j/2%2]])
+				weigh(g.Relations[j], csctest.Weightings[[]string{"ramp", "heavy"}[j/2%2]])
 			}
 			testHetero(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 		}
@@ -212,7 +212,7 @@ func TestHeteroEveryDegreeAndFanoutByWeight(t *testing.T) {
 	rows, seeds := csctest.EveryDegree()
 	for _, name := range []string{"ramp", "heavy", "equal"} {
 		g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 71}}}}
-		g.Add(csc.EdgeType{Name: "a__to__a"}, weigh(csctest.Graph(rows, 71, 32, 64, true), weightings[name]))
+		g.Add(csc.EdgeType{Name: "a__to__a"}, weigh(csctest.Graph(rows, 71, 32, 64, true), csctest.Weightings[name]))
 		d := uploadHetero(t, e, g)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {

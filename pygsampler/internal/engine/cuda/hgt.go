@@ -70,7 +70,7 @@ func loadHGT(e *Engine) (k *hgtKernels, err error) {
 			return nil, err
 		}
 	}
-	k.room, k.together, err = roomOf(e, []gpu.Function{k.of[0].Function, k.of[1].Function}, drawBytes(direct))
+	k.room, k.together, err = roomOf(e, []gpu.Function{k.of[0].Function, k.of[1].Function}, drawBytes(Direct))
 	return k, err
 }
 
@@ -122,7 +122,7 @@ func (p *HGT) Guess(g *Graph, seeds int64) Needs {
 			takes := fresh[rel.Dst] * rule.Mean(2*float64(g.relations[r].Edges)/float64(max(s.NodeTypes[rel.Dst].Nodes, 1)))
 			rows, found = rows+fresh[rel.Dst], found+takes
 			met[rel.Src] += takes
-			out += fresh[rel.Dst]*width + takes*(width+float64(g.relations[r].sampleBits()/8)) + 3*batch.Alignment
+			out += fresh[rel.Dst]*width + takes*(width+float64(g.relations[r].SampleBits()/8)) + 3*batch.Alignment
 		}
 		most, edges = max(most, rows), max(edges, found)
 		if i == p.iterations() {
@@ -201,8 +201,8 @@ func (p *HGT) Fit(f *Flight) error {
 func (p *HGT) Used(f *Flight) Needs {
 	report := f.space.words()
 	n := Needs{
-		Out: uint64(f.batch.Header[batch.WordSize]) * 5 / 4, Work: uint64(report[reportDetail]) * 5 / 4,
-		Rows: report[reportHeader+p.Words()] * 5 / 4, Edges: f.need.Edges, Arrived: true,
+		Out: uint64(f.batch.Header[batch.WordSize]) * 5 / 4, Work: uint64(report[ReportDetail]) * 5 / 4,
+		Rows: report[ReportHeader+p.Words()] * 5 / 4, Edges: f.need.Edges, Arrived: true,
 	}
 	return n
 }
@@ -249,12 +249,12 @@ func (p *HGT) Launch(f *Flight) error {
 	}
 	args.Out, args.OutCapacity = s.work.Address, s.work.Size
 	args.Batch, args.BatchCapacity = f.Region()
-	kernel, together := &k.of[g.wide()], k.together
+	kernel, together := &k.of[g.Wide()], k.together
 	if p.tables() > usualTables {
 		if together, err = kernel.Occupancy(threads, shared); err != nil {
 			return err
 		}
 	}
-	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.Grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
 	return kernel.Launch(f.stream, shape, &args)
 }

@@ -15,8 +15,8 @@ type Hops struct{ request.Hops }
 
 // Check returns an error for requests that no kernel has room for.
 func (h *Hops) Check(g *Graph, c *Call) error {
-	if hops := len(h.Fanouts); hops > mostHops {
-		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
+	if hops := len(h.Fanouts); hops > MostHops {
+		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, MostHops, hops)
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func (h *Hops) Shape() string {
 		text = binary.AppendVarint(text, fanout)
 	}
 	for _, is := range []bool{h.Replace, h.OnlyNew, h.Disjoint} {
-		text = append(text, byte(word(is)))
+		text = append(text, byte(Word(is)))
 	}
 	return string(text)
 }
@@ -45,7 +45,7 @@ const (
 
 // Guess estimates the needs of a batch from rows of twice the mean degree.
 func (h *Hops) Guess(g *Graph, seeds int64) Needs {
-	widths := g.widths()
+	widths := g.Widths()
 	out, rows, edges := 4096+float64(widths.Vertices(2*seeds)), float64(seeds), 0.0
 	degree := 2 * float64(g.Edges) / float64(max(g.Nodes, 1))
 	vertices := h.Expect(seeds, g.Nodes, degree, func(hopRows, hopEdges float64) {
@@ -101,7 +101,7 @@ func (s *hopSpace) fit(w *Workspace, n Needs, stream gpu.Stream) error {
 	if edges > s.edgeCapacity {
 		s.edgeCapacity = 0
 		// A word of firsts for every 32 edges, and one for the last part of each block.
-		if err := s.firsts.fit(w, uint64(edges)/8+4*mostBlocks, stream); err != nil {
+		if err := s.firsts.fit(w, uint64(edges)/8+4*MostBlocks, stream); err != nil {
 			return err
 		}
 		s.edgeCapacity = edges
@@ -109,7 +109,23 @@ func (s *hopSpace) fit(w *Workspace, n Needs, stream gpu.Stream) error {
 	return nil
 }
 
-// Forget makes the next launch begin with an empty map.
+// HopRoom is the memory for the rows and edges of a hop, with its capacity for both.
+type HopRoom struct {
+	Rows, Nodes, Firsts       gpu.Address // 16 bytes a row, its node, a bit an edge
+	RowCapacity, EdgeCapacity int64
+}
+
+// HopRoom returns the memory that Hops.Fit allocated.
+func (f *Flight) HopRoom() HopRoom {
+	s := SpaceOf[hopSpace](f.space)
+	return HopRoom{s.rows.Address, s.vertex.Address, s.firsts.Address, s.rowCapacity, s.edgeCapacity}
+}
+
+// LeaveTags leaves the workspace's map of 64-bit words n tags, as after nearly 2^32 launches. Tests
+// of plans call it.
+func (w *Workspace) LeaveTags(n uint32) { SpaceOf[hopSpace](w).wide.next = n }
+
+// Forget lets the next launch begin with an empty map.
 func (s *hopSpace) Forget() { s.narrow.next, s.wide.next = 0, 0 }
 
 func (s *hopSpace) Free(stream gpu.Stream) error {

@@ -84,7 +84,7 @@ func (p *Labor) Check(g *Graph, c *Call) error {
 // Shape returns the fanouts, and all other parameters that determine the number of edges and the
 // working memory.
 func (p *Labor) Shape() string {
-	return p.Hetero.Shape() + string(binary.AppendVarint([]byte{byte(word(p.Exact)), byte(word(p.Scaled))}, min(p.Rounds, 1)))
+	return p.Hetero.Shape() + string(binary.AppendVarint([]byte{byte(Word(p.Exact)), byte(Word(p.Scaled))}, min(p.Rounds, 1)))
 }
 
 // Guess estimates the needs of a batch from rows of twice the mean degree, all of whose edges are
@@ -117,7 +117,7 @@ func (p *Labor) perCandidate(g *Graph) (bytes float64) {
 // Used returns the sizes of the batch and of its working memory, plus a quarter.
 func (p *Labor) Used(f *Flight) Needs {
 	n := p.Hetero.Used(f)
-	n.Work = uint64(f.space.words()[reportDetail]) * 5 / 4
+	n.Work = uint64(f.space.words()[ReportDetail]) * 5 / 4
 	return n
 }
 
@@ -146,7 +146,7 @@ func (p *Labor) Fit(f *Flight) error {
 	s, w := SpaceOf[laborSpace](f.space), f.space
 	return errors.Join(
 		p.Hetero.Fit(f), s.work.fit(w, max(f.need.Work, leastWork), f.stream),
-		s.cells.fit(w, p.cells()*4, f.stream), s.slots.fit(w, 2*16*mostBlocks, f.stream),
+		s.cells.fit(w, p.cells()*4, f.stream), s.slots.fit(w, 2*16*MostBlocks, f.stream),
 	)
 }
 
@@ -175,15 +175,15 @@ func (p *Labor) Launch(f *Flight) error {
 	batch.Out, batch.OutCapacity = f.Region()
 	args := heteroLaborArgs{
 		Batch: batch, Salts: salts, Rounds: p.Rounds,
-		Exact: word(p.Exact), SameLayers: word(p.SameLayers), Batches: uint32(max(p.Batches, 1)), Scaled: word(p.Scaled),
-		Weighted: word(p.weighted(g)),
+		Exact: Word(p.Exact), SameLayers: Word(p.SameLayers), Batches: uint32(max(p.Batches, 1)), Scaled: Word(p.Scaled),
+		Weighted: Word(p.weighted(g)),
 		Work: programArgs{
 			Arrived: batch.Arrived, Slots: s.slots.Address, Work: s.work.Address, WorkBytes: s.work.Size,
 			Cells: s.cells.Address, NumCells: uint32(p.cells()),
 		},
 	}
 	shared, together := tablesOf(len(p.Seeds), len(p.Fanouts)), k.together
-	kernel := &k.of[g.wide()]
+	kernel := &k.of[g.Wide()]
 	if shared > usualTables {
 		if together, err = kernel.Occupancy(threads, shared); err != nil {
 			return err

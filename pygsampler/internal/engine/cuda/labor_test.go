@@ -49,7 +49,7 @@ func TestLabor(t *testing.T) {
 		testLabor(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 		// Every second relation has weights.
 		for j := 0; j < len(g.Relations); j += 2 {
-			weigh(g.Relations[j], weightings[[]string{"ramp", "heavy"}[j/2%2]])
+			weigh(g.Relations[j], csctest.Weightings[[]string{"ramp", "heavy"}[j/2%2]])
 		}
 		testLabor(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 	}
@@ -98,7 +98,7 @@ func TestLaborEveryDegree(t *testing.T) {
 	for _, name := range []string{"", "ramp", "heavy"} {
 		graph := csctest.Graph(rows, 71, 32, 64, true)
 		if name != "" {
-			weigh(graph, weightings[name])
+			weigh(graph, csctest.Weightings[name])
 		}
 		g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 71}}}}
 		g.Add(csc.EdgeType{Name: "a__to__a"}, graph)
@@ -126,7 +126,7 @@ func TestLaborHub(t *testing.T) {
 		for i, dst := range []int{0, 1} {
 			graph := csctest.Graph(star, 5001, 32, 32, i == 1)
 			if weighted {
-				weigh(graph, weightings["heavy"])
+				weigh(graph, csctest.Weightings["heavy"])
 			}
 			g.Add(csc.EdgeType{Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9}, graph)
 		}

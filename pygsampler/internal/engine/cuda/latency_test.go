@@ -112,8 +112,8 @@ func (s synthetic) onDevice(e *Engine) (*Graph, gpu.Memory, func() error, error)
 }
 
 // TestLatency prints a table of times, where PYGSAMPLER_LATENCY names graphs:
-// "arxiv,products". PYGSAMPLER_SHAPES and PYGSAMPLER_MODE narrow it, PYGSAMPLER_BINS
-// sets from how many edges and bytes of the map hops are binned.
+// "arxiv,products". PYGSAMPLER_SHAPES narrows it, PYGSAMPLER_BINS sets from how many edges and
+// bytes of the map hops are binned.
 func TestLatency(t *testing.T) {
 	names := os.Getenv("PYGSAMPLER_LATENCY")
 	if names == "" {
@@ -153,8 +153,8 @@ func TestLatency(t *testing.T) {
 }
 
 func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, size int64, fanouts []int64) error {
-	mode, sets := os.Getenv("PYGSAMPLER_MODE"), g.Nodes/size
-	plan := with(Call{}, request.Request{Hops: request.Hops{Fanouts: fanouts}}, mode).Plan
+	sets := g.Nodes / size
+	plan := with(Call{}, request.Request{Hops: request.Hops{Fanouts: fanouts}}).Plan
 	call := func(i int64) Call {
 		return Call{
 			Plan: plan, Batch: request.Batch{Seed: 1, Number: uint64(i)}, Seeds: order.Address + gpu.Address(4*size*(i%sets)),

@@ -205,7 +205,7 @@ func (p *Neighbors) launchMany(flights []*Flight, report func(*Flight) gpu.Addre
 		Grid:  [3]uint32{uint32(blocks), uint32(len(flights))},
 		Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
 	}
-	return k.many[first.graph.wide()].Launch(first.stream, shape, &args)
+	return k.many[first.graph.Wide()].Launch(first.stream, shape, &args)
 }
 
 // share returns a good number of blocks for one of several batches of a launch: its part of the
@@ -217,9 +217,9 @@ func (k *rowKernels) share(f *Flight, batches int) int {
 	case f.call.Grid > 0:
 		return min(f.call.Grid, most)
 	case f.need.Edges < smallHop:
-		return f.call.within(max(min(max(n/4, n/batches), most), 1), most)
+		return f.call.Within(max(min(max(n/4, n/batches), most), 1), most)
 	}
-	return f.call.within(most, most)
+	return f.call.Within(most, most)
 }
 
 // resident returns the number of blocks of any of the kernels that run at a time on the graph's

@@ -61,15 +61,13 @@ func (f *Flight) arrive(r *cpu.Request, s gpu.Stream) error {
 	return nil
 }
 
+// single is a plan of which no launch makes several batches.
+type single struct{ Plan }
+
 // hopsOf is what a plan goes by.
 func hopsOf(p Plan) request.Hops {
-	switch p := p.(type) {
-	case *Queue:
-		return p.Hops.Hops
-	case *Fused:
-		return p.Hops.Hops
-	case *BSP:
-		return p.Hops.Hops
+	if one, is := p.(single); is {
+		p = one.Plan
 	}
 	return p.(*Neighbors).Hops.Hops
 }
@@ -120,7 +118,7 @@ func TestMany(t *testing.T) {
 				for _, replace := range []bool{false, true} {
 					for i, grid := range []int{0, 1, 7, 264} {
 						r := request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7}}
-						checkMany(t, e, s, g, d, manyCalls(g, sets, with(Call{Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, kernels(t, d).resident(d))}, r, "auto")))
+						checkMany(t, e, s, g, d, manyCalls(g, sets, with(Call{Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, kernels(t, d).resident(d))}, r)))
 					}
 				}
 			}
@@ -133,7 +131,7 @@ func TestManyInOneLaunch(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	room := min(mostBatches, kernels(t, d).resident(d))
-	calls := manyCalls(g, manySeeds(2*room+1, 3000), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto"))
+	calls := manyCalls(g, manySeeds(2*room+1, 3000), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}))
 	flights, err := e.StartMany(d, calls)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +151,7 @@ func TestManyTooSmall(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	for _, own := range []bool{false, true} {
-		calls := manyCalls(g, [][]int64{{1, 2, 3}, make([]int64, 600), {4}}, with(Call{Stream: s.Handle(), Own: own}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 9}, Replace: own}}, "auto"))
+		calls := manyCalls(g, [][]int64{{1, 2, 3}, make([]int64, 600), {4}}, with(Call{Stream: s.Handle(), Own: own}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 9}, Replace: own}}))
 		for i := range 600 {
 			calls[1].Batch.Seeds.I32[i] = int32(i * 3)
 		}
@@ -187,7 +185,7 @@ func TestManyOutTooSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := manyCalls(g, manySeeds(4, 3000), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto"))
+	calls := manyCalls(g, manySeeds(4, 3000), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}))
 	calls[2].Out, calls[2].OutBytes = m.Address, 1000
 	kept := requests(g, calls)
 	flights, err := e.StartMany(d, calls)
@@ -213,7 +211,7 @@ func TestManyWithABadSeed(t *testing.T) {
 	for range 2 {
 		sets := manySeeds(4, 3000)
 		sets[2][5] = 3000
-		calls := manyCalls(g, sets, with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto"))
+		calls := manyCalls(g, sets, with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}))
 		kept := requests(g, calls)
 		flights, err := e.StartMany(d, calls)
 		if err != nil {
@@ -235,10 +233,10 @@ func TestManyOfDifferentKinds(t *testing.T) {
 	g, d := graphOf(t, e, csctest.RandomRows(400, 1), 410, 32, 64, false)
 	k := kernels(t, d)
 	k.knownEdges = 0
-	calls := manyCalls(g, manySeeds(20, 410), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 8}}}, "auto"))
+	calls := manyCalls(g, manySeeds(20, 410), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 8}}}))
 	same, all := Hops{request.Hops{Fanouts: []int64{9, 8}}}, &Neighbors{Hops{request.Hops{Fanouts: []int64{-1, 40}}}}
 	for i, p := range map[int]Plan{
-		2: &Queue{Hops: same}, 5: &BSP{same}, 6: &Fused{same}, 7: &Neighbors{same}, 11: all, 12: all,
+		2: single{&Neighbors{same}}, 5: single{&Neighbors{same}}, 6: single{&Neighbors{same}}, 7: &Neighbors{same}, 11: all, 12: all,
 		9:  &Neighbors{Hops{request.Hops{Fanouts: []int64{9, 7}}}},
 		14: &Neighbors{Hops{request.Hops{Fanouts: []int64{9, 8}, Replace: true}}},
 	} {
@@ -248,14 +246,14 @@ func TestManyOfDifferentKinds(t *testing.T) {
 	calls[16].Batch.Seed = 77
 	checkMany(t, e, s, g, d, calls)
 	k.binEdges, k.binBytes = 0, 0
-	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(3, 410), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 8}}}, "auto")))
+	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(3, 410), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 8}}})))
 }
 
 // A launch that fails gives everything back, and so do those before it.
 func TestManyThatDoNotLaunch(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	like := with(Call{Stream: s.Handle(), Own: true, Grid: 1}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto")
+	like := with(Call{Stream: s.Handle(), Own: true, Grid: 1}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}})
 	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(6, 3000), like))
 	k := kernels(t, d)
 	used, together := e.pool.Used(), k.together
@@ -293,7 +291,7 @@ func TestManyThatDoNotLaunch(t *testing.T) {
 func TestManyRunsOutOfTags(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	like := with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}}, "auto")
+	like := with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}})
 	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(4, 3000), like))
 	for i, w := range e.idle {
 		SpaceOf[hopSpace](w).narrow.next = uint32(i)
@@ -324,7 +322,7 @@ func TestInHalf(t *testing.T) {
 func TestTogetherInABudget(t *testing.T) {
 	e, _ := device(t)
 	_, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	plan := with(Call{}, request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}}, "auto").Plan
+	plan := with(Call{}, request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}}).Plan
 	together := func(most int64, budget uint64) int64 {
 		n, err := d.Together(plan, 64, most, budget)
 		if err != nil {

@@ -31,7 +31,7 @@ type neighborArgs struct {
 	IndptrBits, EdgeIDBits, OutEdgeBits uint32
 	Hops, Replace, Direct               uint32
 	OnlyNew, TableBits, TreeShift       uint32
-	Fanouts                             [mostHops]int64
+	Fanouts                             [MostHops]int64
 	Alias, Sums                         gpu.Address
 }
 
@@ -117,7 +117,7 @@ func (e *Engine) loadRows(file string) (k *rowKernels, err error) {
 
 // directIn is the largest fanout whose choices find room in so much shared memory.
 func directIn(room int) int64 {
-	fanout := int64(direct)
+	fanout := int64(Direct)
 	for drawBytes(fanout) > room {
 		fanout--
 	}
@@ -127,7 +127,7 @@ func directIn(room int) int64 {
 // allow lets kernels use up to shared bytes of dynamic shared memory, and returns the number of
 // blocks of any of them that a multiprocessor then runs at a time.
 func allow(kernels []gpu.Function, shared int) (together int, err error) {
-	together = mostBlocks
+	together = MostBlocks
 	for _, f := range kernels {
 		if err := f.AllowShared(shared); err != nil {
 			return 0, err
@@ -232,15 +232,15 @@ func (p *Neighbors) launch(f *Flight, report func(*Flight) gpu.Address) error {
 		shared = max(shared, tableBytes)
 	}
 	shape := gpu.Shape{
-		Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
+		Grid: [3]uint32{uint32(f.Grid(k.together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
 	}
-	return k.each[kind][g.wide()].Launch(f.stream, shape, &args)
+	return k.each[kind][g.Wide()].Launch(f.stream, shape, &args)
 }
 
 // arguments returns the arguments of this batch, for one launch of the kernel, with a report at the
 // address that report returns.
 func (f *Flight) arguments(kind int, report gpu.Address) (neighborBatch, error) {
-	c, w, random := &f.call, f.space, f.call.random()
+	c, w, random := &f.call, f.space, f.call.Random()
 	hop := SpaceOf[hopSpace](w)
 	out, bytes := f.Region()
 	m, shift := &hop.wide, 32
@@ -252,9 +252,9 @@ func (f *Flight) arguments(kind int, report gpu.Address) (neighborBatch, error) 
 	}
 	tag, err := m.tag(w, f.graph.Nodes, shift, f.stream)
 	return neighborBatch{
-		Seeds: c.Seeds, Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
+		Seeds: c.Seeds, Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + SlotsAt,
 		Rows: hop.rows.Address, Nodes: hop.vertex.Address, Firsts: hop.firsts.Address,
-		Out: out, Report: report, BadSeed: w.meeting.Address + badSeedAt,
+		Out: out, Report: report, BadSeed: w.meeting.Address + BadSeedAt,
 		OutCapacity: bytes, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
 		NumSeeds: uint64(c.NumSeeds), SeedBits: uint32(c.SeedBits), Tag: tag,
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Shift: uint32(m.shift),
@@ -267,8 +267,8 @@ func (a *neighborArgs) common(k *rowKernels, g *Graph, p *Neighbors) (shared int
 	a.Indptr, a.Indices, a.EdgeIDs = g.Indptr, g.Indices, g.EdgeIDs
 	a.BinFrom, a.KnownFrom = ^uint64(0), k.knownEdges
 	a.NumRows, a.NumNodes, a.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
-	a.IndptrBits, a.EdgeIDBits, a.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
-	a.Replace, a.OnlyNew = word(p.Replace), word(p.OnlyNew)
+	a.IndptrBits, a.EdgeIDBits, a.OutEdgeBits = uint32(g.IndptrBits), g.StoredEdgeIDBits(), uint32(g.SampleBits())
+	a.Replace, a.OnlyNew = Word(p.Replace), Word(p.OnlyNew)
 	a.Alias, a.Sums = g.Alias, g.Sums
 	a.Hops, a.Direct = uint32(len(p.Fanouts)), uint32(k.direct)
 	for i, fanout := range p.Fanouts {
@@ -299,11 +299,11 @@ func (p *Neighbors) kind(k *rowKernels, g *Graph, c *Call, n Needs) int {
 	return plain
 }
 
-// grid returns a good number of blocks, by measurement (docs/performance/gpu-bounds.md): one for each
+// Grid returns a good number of blocks, by measurement (docs/performance/gpu-bounds.md): one for each
 // multiprocessor while a batch is bound by the exchanges between them, two when it is bound by
 // memory; fewer if concurrent batches share the device, since their exchanges then hide behind one
 // another. A multiprocessor runs together blocks at a time, of which a call may have only a share.
-func (f *Flight) grid(together int) int { return f.gridFor(together, f.need.Edges) }
+func (f *Flight) Grid(together int) int { return f.gridFor(together, f.need.Edges) }
 
 // gridFor returns the grid of a launch whose largest hop reads most edges.
 func (f *Flight) gridFor(together int, most int64) int {
@@ -319,7 +319,7 @@ func (f *Flight) gridFor(together int, most int64) int {
 	case most < smallHop, several && most < largeHop:
 		good = n
 	}
-	return f.call.within(good, n*together)
+	return f.call.Within(good, n*together)
 }
 
 // The number of edges of the largest hop up to which a batch is bound by exchanges between blocks,

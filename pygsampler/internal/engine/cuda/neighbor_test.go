@@ -34,7 +34,7 @@ func TestRandomGraphs(t *testing.T) {
 			for _, size := range []int{0, 1, 31, 32, 33, 700, 10240} {
 				for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
 					for _, replace := range []bool{false, true} {
-						r := &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
+						r := &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(csctest.Mixed(size), bits)}}}
 						check(t, e, s, d, r, 0, 1, 7, 264)
 					}
 				}
@@ -143,7 +143,7 @@ func TestSeedOutOfRange(t *testing.T) {
 	g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 	for _, bad := range []int64{-1, 2, 1 << 40} {
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}}
-		_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, "auto"))
+		_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request))
 		want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 		if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -36,7 +36,7 @@ func (p *Programs) between(f *Flight, args *programArgs) error {
 	m, there := g.made.of[outEdges]
 	starts := (4*(uint64(g.Nodes)+1) + 63) &^ 63
 	if !there {
-		if g.Edges == 0 || g.Edges >= mostEdges || !p.text.ByRows && (g.made.turning.refused || g.made.turning.lost < d.Turn*float64(g.Edges)) {
+		if g.Edges == 0 || g.Edges >= MostEdges || !p.text.ByRows && (g.made.turning.refused || g.made.turning.lost < d.Turn*float64(g.Edges)) {
 			return nil
 		}
 		if !p.text.ByRows {
@@ -71,7 +71,7 @@ func (p *Programs) turned(f *Flight, bytes uint64) (gpu.Memory, error) {
 	}
 	text, words := source.Turning(), f.space.words()
 	if err = p.tried(f, &text, keyOf(&text), m, 4*uint64(f.graph.Nodes)+64); err == nil {
-		if status := atomic.SwapInt64(&words[reportStatus], 0); status != statusOK {
+		if status := atomic.SwapInt64(&words[ReportStatus], 0); status != StatusOK {
 			err = fmt.Errorf("out-edges of a graph: a kernel reported status %d: a fault of pygsampler", status)
 		}
 	}

@@ -44,7 +44,7 @@ func TestOutEdges(t *testing.T) {
 		}
 		for of, rows := range graphs {
 			n, narrow := int64(len(rows)), of == "random"
-			g := withData(csctest.Graph(rows, n+2, 64-32*int(word(narrow)), 64, !narrow))
+			g := withData(csctest.Graph(rows, n+2, 64-32*int(Word(narrow)), 64, !narrow))
 			for _, way := range []program.Layout{program.Other, program.Cheaper} {
 				d := upload(t, e, g)
 				p := laid(p, way)

@@ -25,7 +25,7 @@ type Plan interface {
 	// Fit allocates the needs of the flight in its workspace.
 	Fit(f *Flight) error
 	// Launch enqueues the batch on the flight's stream. At the end the launch reports: a status, a
-	// detail, and with statusOK the words that describe the batch.
+	// detail, and with StatusOK the words that describe the batch.
 	Launch(f *Flight) error
 	// Arrived handles a status that is specific to the plan: by an error, or by larger Needs with
 	// which the batch is launched again.
@@ -91,6 +91,15 @@ func SpaceOf[S any, P interface {
 // Call returns the call that the flight samples, with its seeds on the device.
 func (f *Flight) Call() *Call { return &f.call }
 
+// Graph returns the graph that the flight samples.
+func (f *Flight) Graph() *Graph { return f.graph }
+
+// Space returns the flight's workspace.
+func (f *Flight) Space() *Workspace { return f.space }
+
+// Needs returns the needs of the flight, which its plan may change.
+func (f *Flight) Needs() *Needs { return &f.need }
+
 // Engine returns the engine of the device.
 func (f *Flight) Engine() *Engine { return f.engine }
 
@@ -103,6 +112,16 @@ func (f *Flight) Header() []int64 { return f.batch.Header }
 // Report returns the address that a launch reports to, in memory that host and device share: the
 // status, which is written last, the detail, and the words.
 func (f *Flight) Report() gpu.Address { return f.space.report.Address }
+
+// ReportWords returns the words of the report, which a launch may be writing.
+func (f *Flight) ReportWords() []int64 { return f.space.words() }
+
+// Meeting returns the address of the counter of blocks that have arrived at a barrier. The lowest
+// bad seed is BadSeedAt bytes after it, and the slots for exchanges of sums begin at SlotsAt.
+func (f *Flight) Meeting() gpu.Address { return f.space.meeting.Address }
+
+// Excluded returns the address of the excluded CSC positions, in ascending order.
+func (f *Flight) Excluded() gpu.Address { return f.space.excluded.Address }
 
 // CompiledOf returns a kernel of a program, which is compiled at the first call.
 func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Kernel[Args], err error) {

@@ -29,8 +29,8 @@ type programArgs struct {
 	SeedBits, Tag, Key0, Key1, Batch0, Batch1, NumCells uint32
 	Arrays                                              [programArrays]gpu.Address
 	Hops, Rounds                                        uint32
-	Sites                                               [mostHops]uint32
-	Fanouts                                             [mostHops]int64
+	Sites                                               [MostHops]uint32
+	Fanouts                                             [MostHops]int64
 }
 
 // Programs is the plan of a program's batches: one kernel, generated and compiled at the first
@@ -96,11 +96,11 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: %w", request.ErrValue, p.err)
 	case len(c.Exclude) > 0 && !p.program.Excludes():
 		return fmt.Errorf("%w: exclude: expected no edges for a program that asks for none, got some", request.ErrValue)
-	case g.Nodes >= mostEdges || g.Alias != 0:
+	case g.Nodes >= MostEdges || g.Alias != 0:
 		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 nodes for a program on a GPU, got %d", request.ErrValue, g.Nodes)
-	case p.Words() > batch.Homogeneous(mostHops).Words():
+	case p.Words() > batch.Homogeneous(MostHops).Words():
 		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with extra arrays, got %d and %d",
-			request.ErrValue, mostHops, len(p.program.Matrices), p.program.Beside())
+			request.ErrValue, MostHops, len(p.program.Matrices), p.program.Beside())
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
@@ -196,7 +196,7 @@ func (p *Programs) Fit(f *Flight) error {
 func (p *Programs) Used(f *Flight) Needs {
 	p.lost(f)
 	n := Needs{
-		Out: uint64(f.batch.Header[batch.WordSize]) * 5 / 4, Work: uint64(f.space.words()[reportDetail]) * 5 / 4, Arrived: true,
+		Out: uint64(f.batch.Header[batch.WordSize]) * 5 / 4, Work: uint64(f.space.words()[ReportDetail]) * 5 / 4, Arrived: true,
 	}
 	for i := range p.program.Matrices {
 		n.Edges = max(n.Edges, batch.Block(f.batch.Header, i)[batch.BlockNumEdges]*5/4)
@@ -219,7 +219,7 @@ func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err err
 
 // refused returns the error for a value that a node does not accept.
 func (p *Programs) refused(words []int64, node int64) error {
-	op, x := p.program.Nodes[node].Op, program.ValueText(math.Float64frombits(uint64(words[reportHeader])))
+	op, x := p.program.Nodes[node].Op, program.ValueText(math.Float64frombits(uint64(words[ReportHeader])))
 	name := op.String()
 	switch op {
 	case program.Multiply:
@@ -230,13 +230,13 @@ func (p *Programs) refused(words []int64, node int64) error {
 	}
 	switch op {
 	case program.Dependent:
-		return fmt.Errorf("%w: %s", request.ErrValue, program.DependentText(math.Float64frombits(uint64(words[reportHeader])), words[reportHeader+1]))
+		return fmt.Errorf("%w: %s", request.ErrValue, program.DependentText(math.Float64frombits(uint64(words[ReportHeader])), words[ReportHeader+1]))
 	case program.Individual, program.Collective:
 		name += "_sample"
 	case program.Level:
 		name = "cap"
 	}
-	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for node %d", request.ErrValue, name, x, words[reportHeader+1])
+	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for node %d", request.ErrValue, name, x, words[ReportHeader+1])
 }
 
 // programKernel is a program's, for ids and edges of some width.
@@ -281,7 +281,7 @@ func (p *Programs) on(g *Graph, text *source.Text, key string) (*programOn, erro
 // compiled returns the kernel of a text for a graph and arrays of certain types, which is compiled
 // once.
 func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []source.Type) (*programKernel, error) {
-	bits := source.Widths{ID: g.IDBits, Place: 32, Indptr: g.IndptrBits, EdgeID: int(g.edgeIDBits()), OutEdge: g.sampleBits()}
+	bits := source.Widths{ID: g.IDBits, Place: 32, Indptr: g.IndptrBits, EdgeID: int(g.StoredEdgeIDBits()), OutEdge: g.SampleBits()}
 	if g.Edges>>32 != 0 {
 		bits.Place = 64
 	}
@@ -339,9 +339,9 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []
 	if args.Tag, err = SpaceOf[programSpace](w).vertices.tags(w, g.Nodes, 32, f.stream, uint32(text.Numberings)); err != nil {
 		return err
 	}
-	random, meeting := c.random(), w.meeting.Address
+	random, meeting := c.Random(), w.meeting.Address
 	args.Indptr, args.Indices, args.EdgeIDs, args.Map = g.Indptr, g.Indices, g.EdgeIDs, SpaceOf[programSpace](w).vertices.Address
-	args.Arrived, args.Slots, args.Report, args.BadSeed = meeting, meeting+slotsAt, f.Report(), meeting+badSeedAt
+	args.Arrived, args.Slots, args.Report, args.BadSeed = meeting, meeting+SlotsAt, f.Report(), meeting+BadSeedAt
 	args.NumRows, args.NumNodes, args.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
 	args.Excluded, args.NumExcluded = w.excluded.Address, uint64(len(c.Exclude))
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
@@ -352,6 +352,6 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []
 			args.Sites[i] = uint32(site)
 		}
 	}
-	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(on.kernel.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.Grid(on.kernel.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
 	return on.kernel.Launch(f.stream, shape, args)
 }

@@ -178,7 +178,7 @@ func TestPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for of, rows := range graphs {
 				n, narrow := int64(len(rows)), of == "random"
-				g := withData(csctest.Graph(rows, n+2, 64-32*int(word(narrow)), 64, !narrow))
+				g := withData(csctest.Graph(rows, n+2, 64-32*int(Word(narrow)), 64, !narrow))
 				d := upload(t, e, g)
 				for _, seeds := range [][]int64{{}, {0, n, 0, n + 1}} {
 					checkProgram(t, e, s, g, d, p, seeds, 3)

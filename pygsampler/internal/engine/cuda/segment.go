@@ -155,8 +155,8 @@ func (g *Segment) args() segmentArgs {
 	a := segmentArgs{
 		X: g.X, Indptr: g.Indptr, Indices: g.Indices, Weights: g.Weights, Out: g.Out, Best: g.Best, Bad: g.Bad,
 		IDs: g.IDs, Degrees: g.Degrees, Places: g.Places, Sources: g.Sources, Rows: g.Rows, Edges: g.Edges, Table: g.Table,
-		Width: uint32(g.Width), Heads: uint32(g.Heads), Mean: word(g.Kind == SegmentMean),
-		IDBits: uint32(g.IDBits), FloatBits: uint32(g.FloatBits), Brain: word(g.Brain),
+		Width: uint32(g.Width), Heads: uint32(g.Heads), Mean: Word(g.Kind == SegmentMean),
+		IDBits: uint32(g.IDBits), FloatBits: uint32(g.FloatBits), Brain: Word(g.Brain),
 		Room: g.Room, Piece: g.Piece,
 	}
 	if g.Room != 0 {

@@ -203,7 +203,7 @@ func (g *segments) onHost(kind SegmentKind, weighted bool, out, best []byte) *la
 		X: g.here(g.values(table)), Indptr: g.here(g.narrow(g.indptr)), Indices: g.here(g.narrow(g.edges())),
 		Out: g.here(out), Best: g.here(best), Sources: int64(g.sources), Rows: int64(g.rows()),
 		Edges: int64(len(g.edges())), Width: int64(g.width), Heads: 1, Kind: int64(kind), IDBits: int64(g.idBits),
-		FloatBits: int64(g.floatBits), Brain: int64(word(g.brain)), Table: int64(rows),
+		FloatBits: int64(g.floatBits), Brain: int64(Word(g.brain)), Table: int64(rows),
 	}
 	if g.ids != nil {
 		r.IDs = g.here(g.narrow(g.ids))

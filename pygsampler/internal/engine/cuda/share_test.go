@@ -12,7 +12,7 @@ func TestBlocksWithinAShare(t *testing.T) {
 		{0, 264, 528, 264}, {1000, 264, 528, 264}, {500, 264, 528, 264}, {250, 264, 528, 132}, {1, 264, 528, 1}, {1, 1, 1, 1}, {999, 7, 4, 3},
 	} {
 		c := Call{Share: k.share}
-		if got := c.within(k.blocks, k.resident); got != k.want {
+		if got := c.Within(k.blocks, k.resident); got != k.want {
 			t.Errorf("%+v: got %d", k, got)
 		}
 	}
@@ -27,14 +27,14 @@ func TestShares(t *testing.T) {
 	k := kernels(t, d)
 	for _, share := range []int{0, 1, 30, 500, WholeShare} {
 		for _, count := range []int{1, 5, 11} {
-			like := with(Call{Stream: s.Handle(), Own: count%2 == 1, Share: share}, r, "auto")
+			like := with(Call{Stream: s.Handle(), Own: count%2 == 1, Share: share}, r)
 			checkMany(t, e, s, g, d, manyCalls(g, manySeeds(count, 3060), like))
 			f, err := e.flight(d, &like)
 			if err != nil {
 				t.Fatal(err)
 			}
 			most := max(k.resident(d)*share/WholeShare, 1)
-			if got := f.grid(k.together); share > 0 && got > most {
+			if got := f.Grid(k.together); share > 0 && got > most {
 				t.Errorf("share %d: %d blocks of %d", share, got, most)
 			}
 			// Each of several has one block at least.

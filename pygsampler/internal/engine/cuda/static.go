@@ -45,7 +45,7 @@ type turnArgs struct {
 	MapWords, OutBytes, SeedBytes uint64
 	Words, Hops, First, Tags      uint32
 	Batch                         neighborBatch
-	Most                          [mostHops]BlockSize
+	Most                          [MostHops]BlockSize
 }
 
 // spreadBlock mirrors SpreadBlock.
@@ -61,7 +61,7 @@ type spreadArgs struct {
 	Nodes, OutputNodes, OutputIndex       gpu.Address
 	Counts                                gpu.Address
 	Words, Hops, IDBits, EdgeIDBits       uint32
-	Blocks                                [mostHops]spreadBlock
+	Blocks                                [MostHops]spreadBlock
 }
 
 // staticEdgesArgs mirrors StaticEdgesArgs.
@@ -173,7 +173,7 @@ func (e *Engine) NewStatic(g *Graph, p StaticPlan) (s *Static, err error) {
 	if len(p.Most) != len(p.Plan.Fanouts) {
 		return nil, fmt.Errorf("%w: static: expected sizes of %d blocks, got %d", request.ErrValue, len(p.Plan.Fanouts), len(p.Most))
 	}
-	s = &Static{passes: passes{engine: e, graph: g, words: reportHeader + p.Plan.Words()}, plan: p}
+	s = &Static{passes: passes{engine: e, graph: g, words: ReportHeader + p.Plan.Words()}, plan: p}
 	if s.kernels, err = staticOf(e); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (e *Engine) NewStatic(g *Graph, p StaticPlan) (s *Static, err error) {
 
 // layout is the bytes of a batch that fits, and the most rows and edges of a hop.
 func (p *StaticPlan) layout(g *Graph) (bytes uint64, rows, edges, ranks int64) {
-	widths, place := g.widths(), batch.Homogeneous(len(p.Most)).Place()
+	widths, place := g.Widths(), batch.Homogeneous(len(p.Most)).Place()
 	place.Next(widths.Vertices(p.Seeds))
 	place.Next(widths.Vertices(p.Seeds))
 	ranks = p.Seeds
@@ -209,7 +209,7 @@ func (s *Static) begin() error {
 	var n Needs
 	n.Out, n.Rows, n.Edges, n.Ranks = p.layout(g)
 	n.Rows, n.Edges = max(n.Rows, p.Seeds, 64), max(n.Edges, p.Seeds, 64)
-	if n.Ranks >= mostEdges {
+	if n.Ranks >= MostEdges {
 		return fmt.Errorf("%w: static: expected fewer than 2^31 edges in a batch, got room for %d", request.ErrOverflow, n.Ranks)
 	}
 	rows, err := g.rowKernels()
@@ -236,7 +236,7 @@ func (s *Static) begin() error {
 		return err
 	}
 	k := s.kernels
-	s.kernel = k.sample[g.wide()][word(kind != plain)][word(g.Alias != 0)]
+	s.kernel = k.sample[g.Wide()][Word(kind != plain)][Word(g.Alias != 0)]
 	// Choices of larger fanouts have their own memory, as in the usual kernels.
 	limits := *rows
 	limits.direct = min(limits.direct, k.direct)
@@ -247,9 +247,9 @@ func (s *Static) begin() error {
 		MapWords: uint64(m.nodes) * uint64(m.bits/32), OutBytes: n.Out, SeedBytes: uint64(p.SeedBits / 8),
 		Words: uint32(s.words), Hops: uint32(len(p.Most)), Tags: uint32(uint64(1)<<(m.bits-m.shift) - 1),
 		Batch: neighborBatch{
-			Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
+			Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + SlotsAt,
 			Rows: hop.rows.Address, Nodes: hop.vertex.Address, Firsts: hop.firsts.Address,
-			Out: s.out.Address, Report: s.reports.Address, BadSeed: w.meeting.Address + badSeedAt,
+			Out: s.out.Address, Report: s.reports.Address, BadSeed: w.meeting.Address + BadSeedAt,
 			OutCapacity: n.Out, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
 			SeedBits: uint32(p.SeedBits), Shift: uint32(m.shift),
 		},
@@ -344,7 +344,7 @@ func (s *passes) write(pass uint64, parts []Seeds, seed uint64, epoch uint32, fi
 // send starts an epoch that is staged.
 func (s *passes) send(stream gpu.Stream, pass, steps uint64) error {
 	for slot := range staticSlots {
-		atomic.StoreInt64(&s.report(slot)[reportStatus], 0)
+		atomic.StoreInt64(&s.report(slot)[ReportStatus], 0)
 	}
 	return errors.Join(
 		stream.Upload(s.state.Address, s.staged.Pointer, pass),
@@ -392,7 +392,7 @@ func (s *Static) Spread(to *Spread, stream gpu.Stream) error {
 		State: s.state.Address, Reports: s.reports.Address, Out: s.out.Address, OutBytes: s.turns.OutBytes,
 		NumNodes: uint64(max(g.Nodes, 1)), NumEdges: uint64(g.Edges), Outputs: to.Outputs,
 		Nodes: to.Nodes, OutputNodes: to.OutputNodes, OutputIndex: to.OutputIndex, Counts: to.Counts,
-		Words: uint32(s.words), Hops: uint32(len(to.Blocks)), IDBits: uint32(g.IDBits), EdgeIDBits: uint32(g.sampleBits()),
+		Words: uint32(s.words), Hops: uint32(len(to.Blocks)), IDBits: uint32(g.IDBits), EdgeIDBits: uint32(g.SampleBits()),
 	}
 	if len(to.Blocks) != len(s.plan.Most) {
 		return fmt.Errorf("%w: static: expected %d blocks, got %d", request.ErrValue, len(s.plan.Most), len(to.Blocks))
@@ -451,21 +451,21 @@ func (s *passes) report(slot int) []int64 {
 // the words that describe it. fits is false if it is too large.
 func (s *passes) Wait(i int64, timeout time.Duration, words []int64) (done, fits bool, err error) {
 	report := s.report(int(i % staticSlots))
-	if !gpu.Await(&report[reportStatus], spinFor, timeout) {
+	if !gpu.Await(&report[ReportStatus], spinFor, timeout) {
 		// A launch that has failed never reports; the stream is not known here, any will tell.
 		_, err := s.space.stream.Done()
 		return false, false, err
 	}
-	status := report[reportStatus]
-	if got := report[reportDetail]; got != i {
+	status := report[ReportStatus]
+	if got := report[ReportDetail]; got != i {
 		return false, false, fmt.Errorf("static: expected the report of batch %d, got that of %d: a fault of pygsampler", i, got)
 	}
-	copy(words, report[reportHeader:])
-	atomic.StoreInt64(&report[reportStatus], 0)
+	copy(words, report[ReportHeader:])
+	atomic.StoreInt64(&report[ReportStatus], 0)
 	switch status {
-	case statusOK:
+	case StatusOK:
 		return true, true, nil
-	case statusTooSmall, statusRanksFull, statusTooManyEdges:
+	case StatusTooSmall, statusRanksFull, StatusTooManyEdges:
 		return true, false, nil
 	}
 	s.space.dirty = true
@@ -491,4 +491,4 @@ func (s *passes) Close() error {
 func (s *Static) Seeds() int64 { return s.plan.Seeds }
 
 // EdgeBits returns the width of the edge ids.
-func (s *Static) EdgeBits() int { return s.graph.sampleBits() }
+func (s *Static) EdgeBits() int { return s.graph.SampleBits() }

@@ -181,7 +181,7 @@ func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero,
 	if hops := p.Plan.hops(); hops < 1 || len(p.Vertices) != hops || len(p.Edges) != hops {
 		return nil, fmt.Errorf("%w: static: expected sizes of %d hops, got %d and %d", request.ErrValue, hops, len(p.Vertices), len(p.Edges))
 	}
-	s = &StaticHetero{passes: passes{engine: e, graph: g, words: reportHeader + p.Plan.Words()}, plan: p}
+	s = &StaticHetero{passes: passes{engine: e, graph: g, words: ReportHeader + p.Plan.Words()}, plan: p}
 	// Their one for the edges of a block is for these batches too.
 	if s.kernels, err = staticOf(e); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero,
 
 // needs returns the needs of a batch that fits.
 func (p *StaticHeteroPlan) needs(g *Graph) Needs {
-	about, width, place := g.schema, g.widths(), batch.Place(8*p.Plan.Words())
+	about, width, place := g.schema, g.Widths(), batch.Place(8*p.Plan.Words())
 	seeds := p.numSeeds()
 	n := Needs{Rows: max(seeds, 64), Edges: max(seeds, 64), Ranks: seeds}
 	for t, most := range p.Plan.Seeds {
@@ -218,7 +218,7 @@ func (p *StaticHeteroPlan) needs(g *Graph) Needs {
 		rows, edges := int64(0), int64(0)
 		for r, relation := range about.EdgeTypes {
 			dst, most := p.rows(about.EdgeTypes, i, relation.Dst), p.Edges[i][r]
-			indptr, indices, ids := batch.Widths{ID: width.ID, EdgeID: int64(g.relations[r].sampleBits() / 8)}.Block(dst, most)
+			indptr, indices, ids := batch.Widths{ID: width.ID, EdgeID: int64(g.relations[r].SampleBits() / 8)}.Block(dst, most)
 			place.Next(indptr)
 			place.Next(indices)
 			place.Next(ids)
@@ -240,7 +240,7 @@ func (p *StaticHeteroPlan) needs(g *Graph) Needs {
 func (s *StaticHetero) begin() error {
 	g, w, p := s.graph, s.space, &s.plan
 	n := p.needs(g)
-	if n.Ranks >= mostEdges {
+	if n.Ranks >= MostEdges {
 		return fmt.Errorf("%w: static: expected fewer than 2^31 edges in a batch, got room for %d", request.ErrOverflow, n.Ranks)
 	}
 	if err := p.Plan.fit(g, w, n, w.stream); err != nil {
@@ -280,8 +280,8 @@ func (s *StaticHetero) begin() error {
 	if err := s.uploaded(&s.limits, bytes); err != nil {
 		return err
 	}
-	all := word(p.Plan.all(g))
-	s.kernel = s.own.sample[all][g.wide()]
+	all := Word(p.Plan.all(g))
+	s.kernel = s.own.sample[all][g.Wide()]
 	args, shared := p.Plan.arguments(g, w, m, s.own.room)
 	args.Out, args.OutCapacity, args.Report, args.SeedBits = s.out.Address, n.Out, s.reports.Address, uint32(p.SeedBits)
 	s.turns = heteroTurnArgs{
@@ -549,7 +549,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 			})
 			add(heteroPiece{
 				To: b.EdgeIDs, Room: b.Size.Edges, Modulus: uint64(max(g.relations[r].Edges, 1)), From: w + batch.BlockEdgeIDs,
-				Count: w + batch.BlockNumEdges, Bits: uint32(g.relations[r].sampleBits()),
+				Count: w + batch.BlockNumEdges, Bits: uint32(g.relations[r].SampleBits()),
 			})
 			if p.Plan.EdgeWeights {
 				add(heteroPiece{
@@ -605,5 +605,5 @@ func (s *StaticHetero) Relations() int { return len(s.plan.Plan.Fanouts) }
 
 // EdgeBits returns the width of the edge ids of a relation.
 func (s *StaticHetero) EdgeBits(relation int) int {
-	return s.graph.relations[relation].sampleBits()
+	return s.graph.relations[relation].SampleBits()
 }

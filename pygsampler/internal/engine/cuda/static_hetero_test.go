@@ -426,7 +426,7 @@ func TestStaticHeteroEqualsTheCPU(t *testing.T) {
 			g := randomTypes(random, types, bits)
 			if bits == 32 {
 				for j := 0; j < len(g.Relations); j += 2 {
-					weigh(g.Relations[j], weightings["ramp"])
+					weigh(g.Relations[j], csctest.Weightings["ramp"])
 				}
 			}
 			d := uploadHetero(t, e, g)

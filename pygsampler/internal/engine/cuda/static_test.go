@@ -36,7 +36,7 @@ const dummies = 3
 // standUp makes arrays for batches of up to such sizes.
 func standUp(t *testing.T, e *Engine, s gpu.Stream, made *Static, g *csc.Relation) *standing {
 	t.Helper()
-	x := &standing{t: t, made: made, stream: s, idBits: int64(g.Indices.Bits), edge: int64(made.graph.sampleBits())}
+	x := &standing{t: t, made: made, stream: s, idBits: int64(g.Indices.Bits), edge: int64(made.graph.SampleBits())}
 	offset := uint64(0)
 	next := func(n uint64, bits int64) gpu.Address {
 		at := offset
@@ -300,13 +300,13 @@ func TestStaticEqualsTheCPU(t *testing.T) {
 	e, s := device(t)
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 96-bits, bits == 32)
-		wg, wd := weighted(t, e, csctest.RandomRows(3000, 2), 3060, bits, bits == 64, weightings["ramp"])
+		wg, wd := weighted(t, e, csctest.RandomRows(3000, 2), 3060, bits, bits == 64, csctest.Weightings["ramp"])
 		for _, hops := range []request.Hops{
 			{Fanouts: []int64{4}}, {Fanouts: []int64{5, 3, 7}}, {Fanouts: []int64{-1, 2}}, {Fanouts: []int64{40, 0}},
 			{Fanouts: []int64{3, 3}, Replace: true},
 		} {
 			for _, grid := range []int{0, 7} {
-				c := staticCase{g: g, d: d, hops: hops, seeds: mixedSeeds(700), size: 150, grid: grid, tags: uint32(grid)}
+				c := staticCase{g: g, d: d, hops: hops, seeds: csctest.Mixed(700), size: 150, grid: grid, tags: uint32(grid)}
 				c.run(t, e, s)
 				c.g, c.d = wg, wd
 				c.run(t, e, s)

@@ -40,22 +40,10 @@ func device(t testing.TB) (*Engine, gpu.Stream) {
 	return e, s
 }
 
-// with is a call for a batch of a request, in a mode unless it has a plan.
-func with(c Call, r request.Request, mode string) Call {
+// with is a call for a batch of a request, by the persistent kernel unless it has a plan.
+func with(c Call, r request.Request) Call {
 	if c.Plan == nil {
-		hops := Hops{r.Hops}
-		switch mode {
-		case "queue":
-			c.Plan = &Queue{Hops: hops}
-		case "fused":
-			c.Plan = &Fused{hops}
-		case "bsp":
-			c.Plan = &BSP{hops}
-		case "auto", "persistent":
-			c.Plan = &Neighbors{hops}
-		default:
-			c.Plan = reservoirOf(hops, mode)
-		}
+		c.Plan = &Neighbors{Hops{r.Hops}}
 	}
 	c.Batch = r.Batch
 	return c
@@ -112,7 +100,7 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 	}
 	for _, grid := range grids {
 		grid = min(grid, 2*e.context.Properties().Multiprocessors)
-		b, err := sample(e, d, with(Call{Exclude: excluded(r), Stream: s.Handle(), Grid: grid}, r.Request, "auto"))
+		b, err := sample(e, d, with(Call{Exclude: excluded(r), Stream: s.Handle(), Grid: grid}, r.Request))
 		if err != nil {
 			return fmt.Errorf("grid %d, fanouts %v: %w", grid, r.Fanouts, err)
 		}
@@ -185,13 +173,4 @@ func awkward(t *testing.T, e *Engine, f func(t *testing.T, d *Graph, r cpu.Reque
 			}
 		})
 	}
-}
-
-// mixedSeeds are seeds of vertices below 3060, of which some are repeated where they are
-// many.
-func mixedSeeds(n int) []int64 {
-	if n < 700 {
-		return csctest.Steps(n, 7)
-	}
-	return csctest.Squares(n, 3060)
 }

@@ -76,7 +76,7 @@ func TestTimes(t *testing.T) {
 				}
 			}
 			d, address := timedGraph(t, e, s, g, keys)
-			byWeight := weigh(csctest.Graph(rows, int64(len(rows)+2), bits, 96-bits, bits == 32), weightings[[]string{"ramp", "heavy"}[i]])
+			byWeight := weigh(csctest.Graph(rows, int64(len(rows)+2), bits, 96-bits, bits == 32), csctest.Weightings[[]string{"ramp", "heavy"}[i]])
 			weighed, _ := timedGraph(t, e, s, byWeight, keys)
 			var without []int64
 			for id := range g.NumEdges() {
@@ -153,7 +153,7 @@ func TestHeteroTimes(t *testing.T) {
 		var timed []*times.Rows
 		for i, r := range g.Relations {
 			if weights && i%2 == 0 {
-				weigh(r, weightings[[]string{"ramp", "heavy"}[i/2%2]])
+				weigh(r, csctest.Weightings[[]string{"ramp", "heavy"}[i/2%2]])
 			}
 			timed = append(timed, nil)
 			if i > 0 && random.IntN(3) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// walkArgs mirrors WalkArgs in kernels/walk/walk.cuh.
-type walkArgs struct {
+// WalkArgs mirrors WalkArgs in kernels/walk/walk.cuh.
+type WalkArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                          gpu.Address
 	Indptr, Indices, EdgeIDs, Alias, Sums                         gpu.Address
 	Packed, Offsets, Filter                                       gpu.Address
@@ -44,10 +44,23 @@ type Walks struct {
 	// graph keeps on the device; "csr", two or three reads of the graph's own arrays; or "auto":
 	// packed if it takes at most half of the free memory. The walks are the same.
 	Layout string
-	// Execution is "sample", a thread per walk; "transit", walkers grouped by their nodes, step by
-	// step (transit.go), without packed edges; or "auto" and "", which is "sample". The walks are
-	// the same.
-	Execution string
+	// Execution is another way to compute the walks, without packed edges; nil: one thread per walk.
+	Execution WalkExecution
+}
+
+// WalkExecution is a way to compute walks on a device. The walks are the same as by one thread per
+// walk.
+type WalkExecution interface {
+	// Name returns its name in plan documents.
+	Name() string
+	// Check returns an error for graphs that it does not support.
+	Check(g *Graph) error
+	// Fit allocates the memory for the walks of a flight in its workspace.
+	Fit(f *Flight, p *Walks) error
+	// Launch enqueues all steps on the flight's stream. kind is 0 if the kernels need only plain
+	// steps, 1 if they need no steps of second order, and 2 if they need everything. The launch
+	// reports, unless top visits are counted after it.
+	Launch(f *Flight, p *Walks, args *WalkArgs, kind int) error
 }
 
 // Kernels of walk.cu: what they leave out, by name.
@@ -59,8 +72,8 @@ const (
 
 // walkKernels are by weights, packing, what they leave out, and the width of ids.
 type walkKernels struct {
-	walk                             [2][2][3][2]gpu.Kernel[walkArgs]
-	tally, roots                     [2]gpu.Kernel[walkArgs]
+	walk                             [2][2][3][2]gpu.Kernel[WalkArgs]
+	tally, roots                     [2]gpu.Kernel[WalkArgs]
 	pack, packAlias, offsets, filter gpu.Kernel[packArgs]
 	residents                        int   // blocks of the plainest that a multiprocessor runs at a time
 	few                              int64 // up to how many walks blocks are a warp; a test changes it
@@ -73,7 +86,7 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 			for kind, suffix := range []string{"", "_first", "_second"} {
 				for wide, bits := range []string{"32", "64"} {
 					var err error
-					if k.walk[i][j][kind][wide], err = KernelOf[walkArgs](e, "walk", "walk_"+alias+layout+suffix+bits, 0); err != nil {
+					if k.walk[i][j][kind][wide], err = KernelOf[WalkArgs](e, "walk", "walk_"+alias+layout+suffix+bits, 0); err != nil {
 						return nil, err
 					}
 				}
@@ -82,10 +95,10 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 	}
 	for wide, bits := range []string{"32", "64"} {
 		var err error
-		if k.tally[wide], err = KernelOf[walkArgs](e, "visit_counts", "visit_counts"+bits, 0); err != nil {
+		if k.tally[wide], err = KernelOf[WalkArgs](e, "visit_counts", "visit_counts"+bits, 0); err != nil {
 			return nil, err
 		}
-		if k.roots[wide], err = KernelOf[walkArgs](e, "visit_counts", "visit_roots"+bits, walk.MaxRoots*int(12+4*wide)); err != nil {
+		if k.roots[wide], err = KernelOf[WalkArgs](e, "visit_counts", "visit_roots"+bits, walk.MaxRoots*int(12+4*wide)); err != nil {
 			return nil, err
 		}
 	}
@@ -115,10 +128,10 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	case p.Layout == "packed" && !g.packable(p):
 		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or nodes and more, got 'packed'", request.ErrValue)
-	case p.byTransits() && p.Roots > 0:
-		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' with roots, got 'transit'", request.ErrValue)
-	case p.byTransits() && g.Nodes>>32 != 0:
-		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 nodes and more, got 'transit'", request.ErrValue)
+	case p.Execution != nil && p.Roots > 0:
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' with roots, got '%s'", request.ErrValue, p.Execution.Name())
+	case p.Execution != nil:
+		return p.Execution.Check(g)
 	}
 	return nil
 }
@@ -136,7 +149,7 @@ func (p *Walks) Words() int { return batch.WalkWords }
 func (p *Walks) Shape() string { return fmt.Sprint(p.Length, p.PerSeed, p.EdgeIDs) }
 
 func (p *Walks) words(g *Graph, seeds int64) [batch.WalkWords]int64 {
-	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.sampleBits()))
+	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.SampleBits()))
 }
 
 // Guess returns the exact needs.
@@ -151,10 +164,10 @@ func (p *Walks) Used(*Flight) Needs { return Needs{} }
 // Fit allocates the working memory of grouped walks; other walks need none.
 func (p *Walks) Fit(f *Flight) error {
 	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
-	if !p.byTransits() {
+	if p.Execution == nil {
 		return nil
 	}
-	return SpaceOf[transitSpace](f.space).fit(f, p)
+	return p.Execution.Fit(f, p)
 }
 
 // Arrived handles no additional status.
@@ -174,7 +187,7 @@ func (p *Walks) Launch(f *Flight) error {
 		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.need.Out, bytes)
 	}
 	words := p.words(g, f.call.NumSeeds)
-	copy(f.space.words()[reportHeader:], words[:])
+	copy(f.space.words()[ReportHeader:], words[:])
 	args, kind := p.args(f, &words, out)
 	if err := g.packedFor(p, k, f.stream, &args); err != nil {
 		return err
@@ -182,8 +195,8 @@ func (p *Walks) Launch(f *Flight) error {
 	switch {
 	case p.Roots > 0:
 		return p.fromRoots(f, k, &args)
-	case p.byTransits():
-		err = p.launchTransits(f, &args, kind)
+	case p.Execution != nil:
+		err = p.Execution.Launch(f, p, &args, kind)
 	default:
 		blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
 		args.PerBlock = uint32(perBlock)
@@ -193,7 +206,7 @@ func (p *Walks) Launch(f *Flight) error {
 				return err
 			}
 		}
-		err = k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
+		err = k.walk[Word(g.Alias != 0)][Word(args.Packed != 0)][kind][g.Wide()].Launch(
 			f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
 	}
 	if err == nil && p.Top > 0 {
@@ -204,11 +217,11 @@ func (p *Walks) Launch(f *Flight) error {
 
 // args returns the arguments of the kernels, except for the arrays that the graph keeps for walks,
 // the number of walks of a block, and the work that kernels can skip.
-func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) (args walkArgs, kind int) {
+func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) (args WalkArgs, kind int) {
 	g, c := f.graph, &f.call
-	chance, random, meeting := p.Chances(), c.random(), f.space.meeting.Address
-	args = walkArgs{
-		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
+	chance, random, meeting := p.Chances(), c.Random(), f.space.meeting.Address
+	args = WalkArgs{
+		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + BadSeedAt,
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums,
 		Walks: uint64(words[batch.WalkNumWalks]), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		LengthsAt: uint64(words[batch.WalkLengths]), NodesAt: uint64(words[batch.WalkNodes]), EdgesAt: uint64(words[batch.WalkEdgeIDs]),
@@ -217,9 +230,9 @@ func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) 
 		AcceptBack: chance.Return, AcceptCommon: chance.Common, AcceptFar: chance.Far,
 		OfBack: chance.OfReturn, OfFar: chance.OfFar, Bound: chance.Bound, Extra: chance.Extra,
 		FirstWalk: uint64(p.FirstWalk), PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
-		PathLength: uint32(len(p.Path)), Jumps: word(p.Jumps),
+		PathLength: uint32(len(p.Path)), Jumps: Word(p.Jumps),
 		Every: uint32(max(p.Every, 1)), Top: uint32(p.Top), Roots: uint32(p.Roots), StopEvery: uint32(p.Every),
-		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
+		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.StoredEdgeIDBits(), OutEdgeBits: uint32(g.SampleBits()),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
 	for i, kind := range p.Path {
@@ -248,20 +261,20 @@ func (p *Walks) fill(f *Flight, words *[batch.WalkWords]int64) error {
 }
 
 // fromRoots makes walks of several roots, a warp each.
-func (p *Walks) fromRoots(f *Flight, k *walkKernels, args *walkArgs) error {
+func (p *Walks) fromRoots(f *Flight, k *walkKernels, args *WalkArgs) error {
 	chunks := (p.Roots + walk.RootChunk - 1) / walk.RootChunk
 	shared := chunks * walk.RootChunk * int64(f.graph.IDBits/8+8)
 	blocks := max(min(int64(args.Walks), 1<<16), 1)
 	if f.call.Grid > 0 {
 		blocks = min(int64(f.call.Grid), blocks)
 	}
-	return k.roots[f.graph.wide()].Launch(f.stream, gpu.Shape{
+	return k.roots[f.graph.Wide()].Launch(f.stream, gpu.Shape{
 		Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{32}, Shared: uint32(shared),
 	}, args)
 }
 
 // tally finds the top visits of walks that are in the stream, and reports.
-func (p *Walks) tally(f *Flight, k *walkKernels, args *walkArgs) error {
+func (p *Walks) tally(f *Flight, k *walkKernels, args *WalkArgs) error {
 	size := int64(2)
 	for size < p.Visits() {
 		size *= 2
@@ -270,7 +283,7 @@ func (p *Walks) tally(f *Flight, k *walkKernels, args *walkArgs) error {
 	if f.call.Grid > 0 {
 		blocks = min(int64(f.call.Grid), blocks)
 	}
-	return k.tally[f.graph.wide()].Launch(f.stream, gpu.Shape{
+	return k.tally[f.graph.Wide()].Launch(f.stream, gpu.Shape{
 		Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(min(max(size/2, 32), tallyThreads))}, Shared: uint32(16 * size),
 	}, args)
 }
@@ -294,7 +307,7 @@ func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock i
 		return min(f.call.Grid, blocks), threads, perBlock
 	}
 	if f.call.Share > 0 {
-		blocks = f.call.within(blocks, k.residents*multiprocessors)
+		blocks = f.call.Within(blocks, k.residents*multiprocessors)
 	}
 	return blocks, threads, perBlock
 }
@@ -316,20 +329,20 @@ func (g *Graph) packedArgs() packArgs {
 	return packArgs{
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias,
 		Rows: uint64(g.Rows), Edges: uint64(g.Edges),
-		IndptrBits: uint32(g.IndptrBits), IDBits: uint32(g.IDBits), EdgeIDBits: g.edgeIDBits(),
+		IndptrBits: uint32(g.IndptrBits), IDBits: uint32(g.IDBits), EdgeIDBits: g.StoredEdgeIDBits(),
 	}
 }
 
 // packedFor sets the packed array that the walks of a plan read in addition to the graph's own
 // arrays; it is packed now if it is missing.
-func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs) (err error) {
+func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *WalkArgs) (err error) {
 	if g.Edges == 0 || g.Edges>>32 != 0 || g.Nodes>>32 != 0 {
 		return nil
 	}
 	g.packing.Lock()
 	defer g.packing.Unlock()
 	// For transit walks, the first position of a row is looked up once.
-	if p.Layout != "csr" && !p.byTransits() && g.packable(p) && (!g.Shared || p.Layout == "packed") {
+	if p.Layout != "csr" && p.Execution == nil && g.packable(p) && (!g.Shared || p.Layout == "packed") {
 		kernel, bytes, units := k.pack, 16*uint64(g.Edges), g.Edges
 		if g.Alias != 0 {
 			kernel, bytes, units = k.packAlias, 2*bytes, 32*g.Rows

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
@@ -11,16 +10,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
-
-// weightings are weights by CSC position, by name: those that are drawn without a
-// repeat nearly always, and those that hardly ever are.
-var weightings = map[string]func(p int) float64{
-	"equal":  func(int) float64 { return 1 },
-	"ramp":   func(p int) float64 { return float64(p%7 + 1) },
-	"pareto": func(p int) float64 { return math.Pow((float64(p*37%101)+0.5)/101, -1/1.2) },
-	"heavy":  func(p int) float64 { return []float64{1, 1e-6, 1e6, 3, 1e-300, 1e300}[p%6] },
-	"tiny":   func(p int) float64 { return float64(p%3+1) * 5e-324 },
-}
 
 // weigh gives a graph tables.
 func weigh(g *csc.Relation, weight func(p int) float64) *csc.Relation {
@@ -48,7 +37,7 @@ func weighted(t *testing.T, e *Engine, rows [][]int64, nodes int64, bits int, wi
 func TestEveryDegreeAndFanoutByWeight(t *testing.T) {
 	e, s := device(t)
 	rows, seeds := csctest.EveryDegree()
-	for name, weight := range weightings {
+	for name, weight := range csctest.Weightings {
 		for _, bits := range []int{32, 64} {
 			if bits == 64 && name != "ramp" {
 				continue
@@ -72,7 +61,7 @@ func TestByWeight(t *testing.T) {
 	e, s := device(t)
 	for _, name := range []string{"ramp", "heavy"} {
 		for _, bits := range []int{32, 64} {
-			g, d := weighted(t, e, csctest.RandomRows(3000, 1), 3060, bits, bits == 32, weightings[name])
+			g, d := weighted(t, e, csctest.RandomRows(3000, 1), 3060, bits, bits == 32, csctest.Weightings[name])
 			var excluded []int64
 			for i := int64(0); i < g.NumEdges(); i += 3 {
 				excluded = append(excluded, i)
@@ -83,7 +72,7 @@ func TestByWeight(t *testing.T) {
 			}
 			for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {10, 0}, {64, 33}, {40, -1}, {1000}, {12, 12}} {
 				for _, replace := range []bool{false, true} {
-					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 5, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(700), bits)}}}
+					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 5, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(csctest.Mixed(700), bits)}}}
 					about := fmt.Sprintf("%s, %d bits, %v, replace %v", name, bits, fanouts, replace)
 					for _, change := range []struct {
 						name string
@@ -92,9 +81,9 @@ func TestByWeight(t *testing.T) {
 						{"", func(*cpu.Request) {}},
 						{"excluded", func(r *cpu.Request) { r.Exclude = x }},
 						{"only new", func(r *cpu.Request) { r.OnlyNew = true }},
-						{"trees", func(r *cpu.Request) { r.Disjoint, r.Seeds = true, csctest.Array(mixedSeeds(31), bits) }},
+						{"trees", func(r *cpu.Request) { r.Disjoint, r.Seeds = true, csctest.Array(csctest.Mixed(31), bits) }},
 						{"trees, excluded", func(r *cpu.Request) {
-							r.Disjoint, r.Exclude, r.Seeds = true, x, csctest.Array(mixedSeeds(31), bits)
+							r.Disjoint, r.Exclude, r.Seeds = true, x, csctest.Array(csctest.Mixed(31), bits)
 						}},
 					} {
 						r := r
@@ -116,7 +105,7 @@ func TestByWeight(t *testing.T) {
 func TestAwkwardGraphsByWeight(t *testing.T) {
 	e, s := device(t)
 	for name, rows := range csctest.Awkward(5000) {
-		g, d := weighted(t, e, rows, int64(len(rows)), 32, false, weightings["heavy"])
+		g, d := weighted(t, e, rows, int64(len(rows)), 32, false, csctest.Weightings["heavy"])
 		for _, fanouts := range [][]int64{{2, 2}, {20}, {64, 3}, {-1}} {
 			seeds := csctest.Steps(min(len(rows), 50), 1)
 			if err := compare(e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}}, 0, 3); err != nil {

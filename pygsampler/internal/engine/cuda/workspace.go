@@ -25,12 +25,12 @@ type Workspace struct {
 	dirty    bool    // a launch did not end as it should: to be cleared before the next batch
 }
 
-// Offsets in the memory for exchanges between blocks; grids have at most mostBlocks blocks, and two
+// Offsets in the memory for exchanges between blocks; grids have at most MostBlocks blocks, and two
 // rows of slots of 16 bytes alternate.
 const (
-	badSeedAt  = 8
-	slotsAt    = 64
-	mostBlocks = 4096
+	BadSeedAt  = 8
+	SlotsAt    = 64
+	MostBlocks = 4096
 )
 
 // stagedRead is up to how many bytes of seeds a kernel reads from the host's memory
@@ -38,7 +38,7 @@ const (
 const stagedRead = 1 << 16
 
 // reportBytes returns the maximal size of a report.
-func reportBytes() uint64 { return 8 * uint64(reportHeader+batch.Homogeneous(mostHops).Words()) }
+func reportBytes() uint64 { return 8 * uint64(ReportHeader+batch.Homogeneous(MostHops).Words()) }
 
 // take gets an idle workspace, one whose maps have room for the graph if there is
 // any, or makes one.
@@ -123,7 +123,7 @@ func (w *Workspace) begin() (err error) {
 	if w.before, err = c.NewEvent(); err != nil {
 		return err
 	}
-	if w.meeting, err = pool.Alloc(w.stream, slotsAt+2*16*mostBlocks); err != nil {
+	if w.meeting, err = pool.Alloc(w.stream, SlotsAt+2*16*MostBlocks); err != nil {
 		return err
 	}
 	if w.report, err = c.AllocPinned(reportBytes()); err != nil {
@@ -140,7 +140,7 @@ func (w *Workspace) clear() error {
 	}
 	err := errors.Join(
 		w.stream.Fill32(w.meeting.Address, 0, w.meeting.Size/4),
-		w.stream.Fill32(w.meeting.Address+badSeedAt, ^uint32(0), 2),
+		w.stream.Fill32(w.meeting.Address+BadSeedAt, ^uint32(0), 2),
 		w.stream.Synchronize(),
 	)
 	w.dirty = err != nil
@@ -178,7 +178,7 @@ func (w *Workspace) words() []int64 {
 
 // reportOf allocates a report of words words.
 func (w *Workspace) reportOf(words int) error {
-	bytes := 8 * uint64(reportHeader+words)
+	bytes := 8 * uint64(ReportHeader+words)
 	if w.report.Size >= bytes {
 		return nil
 	}
@@ -210,13 +210,19 @@ func (w *Workspace) close() error {
 // buffer is device memory that grows, and loses its contents when it does.
 type buffer struct{ gpu.Memory }
 
-func (b *buffer) fit(w *Workspace, bytes uint64, s gpu.Stream) (err error) {
-	if b.Size >= bytes {
+func (b *buffer) fit(w *Workspace, bytes uint64, s gpu.Stream) error {
+	return w.Grow(&b.Memory, bytes, s)
+}
+
+// Grow has a memory hold so many bytes, and a quarter more where it has to be larger: its
+// contents are lost then.
+func (w *Workspace) Grow(m *gpu.Memory, bytes uint64, s gpu.Stream) (err error) {
+	if m.Size >= bytes {
 		return nil
 	}
-	if err = b.Free(s); err != nil {
+	if err = m.Free(s); err != nil {
 		return err
 	}
-	b.Memory, err = w.engine.pool.Alloc(s, max(bytes+bytes/4, 1<<16))
+	*m, err = w.engine.pool.Alloc(s, max(bytes+bytes/4, 1<<16))
 	return err
 }

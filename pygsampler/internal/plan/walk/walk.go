@@ -6,6 +6,7 @@ package walk
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
@@ -13,6 +14,25 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
+
+// executions are the registered ways to compute walks on a device other than by one thread per walk.
+var executions []cuda.WalkExecution
+
+// RegisterExecution adds a way to compute walks on a device, which plan documents select by its
+// name. It is called during the initialization of programs.
+func RegisterExecution(e cuda.WalkExecution) { executions = append(executions, e) }
+
+// execution reads the field of a document; nil: one thread per walk.
+func execution(d *plan.Document) cuda.WalkExecution {
+	names := []string{"auto", "sample"}
+	for _, e := range executions {
+		names = append(names, e.Name())
+	}
+	if at := slices.Index(names, d.OneOf("execution", names...)); at >= 2 {
+		return executions[at-2]
+	}
+	return nil
+}
 
 // Plan is a plan of random walks.
 type Plan struct {
@@ -43,7 +63,7 @@ func Parse(d *plan.Document) plan.Plan {
 	r.Roots = d.Integer("roots", 1, walk.MaxRoots, 0)
 	r.FirstWalk = d.Integer("first_walk", 0, 1<<40, 0)
 	layout := d.OneOf("layout", "auto", "packed", "csr")
-	execution := d.OneOf("execution", "auto", "sample", cuda.ByTransits, cuda.UncachedTransits, cuda.PlainTransits)
+	by := execution(d)
 	if (r.Path == nil) != (types == "") {
 		d.Refuse(request.ErrValue, "metapath, edge_types: expected both or neither, got one of them")
 	}
@@ -56,13 +76,13 @@ func Parse(d *plan.Document) plan.Plan {
 	if first := (walk.Rule{Length: r.Length, EdgeIDs: r.EdgeIDs, Roots: r.Roots, FirstWalk: r.FirstWalk, P: 1, Q: 1, PerSeed: 1}); r.Roots > 0 && (p.prob != "" || !reflect.DeepEqual(*r, first)) {
 		d.Refuse(request.ErrValue, "roots: expected walks of several roots without other options than length, direction and edge_ids")
 	}
-	if cuda.GroupsTransits(execution) && layout == "packed" {
-		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='%s', which needs no packed edges, got 'packed'", execution)
+	if by != nil && layout == "packed" {
+		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='%s', which needs no packed edges, got 'packed'", by.Name())
 	}
-	if cuda.GroupsTransits(execution) && r.Roots > 0 {
-		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with roots, got '%s'", execution)
+	if by != nil && r.Roots > 0 {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with roots, got '%s'", by.Name())
 	}
-	p.device = cuda.Walks{Rule: p.Rule, Layout: layout, Execution: execution}
+	p.device = cuda.Walks{Rule: p.Rule, Layout: layout, Execution: by}
 	return p
 }
 

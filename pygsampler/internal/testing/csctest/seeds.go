@@ -17,3 +17,12 @@ func Squares(n int, nodes int64) []int64 {
 	}
 	return a
 }
+
+// Mixed is nodes below 3060, of which some are repeated where they are
+// many.
+func Mixed(n int) []int64 {
+	if n < 700 {
+		return Steps(n, 7)
+	}
+	return Squares(n, 3060)
+}

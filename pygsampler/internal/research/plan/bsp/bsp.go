@@ -6,11 +6,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+	research "github.com/pygsampler/pygsampler/pygsampler/internal/research/cuda"
 )
 
 // Parse makes the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	return neighbor.Beside(d, "bsp", func(o neighbor.Options) cuda.Plan {
-		return &cuda.BSP{Hops: cuda.Hops{Hops: o.Hops}}
+		return &research.BSP{Hops: cuda.Hops{Hops: o.Hops}}
 	})
 }

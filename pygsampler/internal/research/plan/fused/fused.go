@@ -6,11 +6,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+	research "github.com/pygsampler/pygsampler/pygsampler/internal/research/cuda"
 )
 
 // Parse makes the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	return neighbor.Beside(d, "fused", func(o neighbor.Options) cuda.Plan {
-		return &cuda.Fused{Hops: cuda.Hops{Hops: o.Hops}}
+		return &research.Fused{Hops: cuda.Hops{Hops: o.Hops}}
 	})
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	research "github.com/pygsampler/pygsampler/pygsampler/internal/research/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/research/khop"
 )
 
 type khopPlan struct {
 	khop.Rule
-	device cuda.KHop
+	device research.KHop
 }
 
 // Parse makes the plan of a document.
@@ -26,7 +27,7 @@ func Parse(d *plan.Document) plan.Plan {
 	r.Unique, r.Distinct = d.BoolOr("unique", "transit")
 	r.EdgeIDs = d.Bool("edge_ids", false)
 	r.FirstSample = d.Integer("first_sample", 0, 1<<40, 0)
-	execution := d.OneOf("execution", "auto", "sample", cuda.ByTransits, cuda.UncachedTransits, cuda.PlainTransits)
+	execution := d.OneOf("execution", append([]string{"auto", "sample"}, research.Executions...)...)
 	r.Counts, r.Collective = fanouts, sizes != nil
 	if r.Collective {
 		r.Counts = sizes
@@ -37,17 +38,17 @@ func Parse(d *plan.Document) plan.Plan {
 	if r.Collective && r.Distinct {
 		d.Refuse(request.ErrValue, "unique: expected True or False with sizes, which all transits of a sample draw together, got 'transit'")
 	}
-	if r.Unique && !r.Collective && cuda.GroupsTransits(execution) {
+	if r.Unique && !r.Collective && research.GroupsTransits(execution) {
 		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with unique=True, since the transits of a sample depend on each other, got '%s'; "+
 			"unique='transit' takes all", execution)
 	}
-	if r.Collective && cuda.GroupsTransits(execution) {
+	if r.Collective && research.GroupsTransits(execution) {
 		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got '%s'", execution)
 	}
 	if err := r.Check(); err != nil {
 		d.Refuse(request.ErrValue, "%s: expected at most %d nodes of a sample, got more", map[bool]string{false: "fanouts", true: "sizes"}[r.Collective], int64(khop.MaxWidth))
 	}
-	p.device = cuda.KHop{Rule: p.Rule, Execution: execution}
+	p.device = research.KHop{Rule: p.Rule, Execution: execution}
 	return p
 }
 

@@ -5,11 +5,12 @@ package queue
 import (
 	"math"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/research/cpu"
+	research "github.com/pygsampler/pygsampler/pygsampler/internal/research/cuda"
 )
 
 type queuePlan struct {
@@ -19,9 +20,9 @@ type queuePlan struct {
 
 // Parse makes the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
-	fetchSize := d.Integer("fetch_size", 1, cuda.MostFetched, 0)
+	fetchSize := d.Integer("fetch_size", 1, research.MostFetched, 0)
 	return queuePlan{neighbor.Beside(d, "queue", func(o neighbor.Options) cuda.Plan {
-		return &cuda.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered, FetchSize: fetchSize}
+		return &research.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered, FetchSize: fetchSize}
 	}), fetchSize}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	reservoirs "github.com/pygsampler/pygsampler/pygsampler/internal/research/cpu"
+	research "github.com/pygsampler/pygsampler/pygsampler/internal/research/cuda"
 )
 
 // usualDegree is the least degree of rows whose reservoirs are in shared memory: best on an H200 by `python -m
@@ -23,7 +25,7 @@ type reservoirPlan struct{ *neighbor.Plan }
 // Parse returns the plan of a document. In addition to the fields of all neighbor sampling families it
 // reads the fields that change the times on a device, and nothing else.
 func Parse(d *plan.Document) plan.Plan {
-	device := new(cuda.Reservoir)
+	device := new(research.Reservoir)
 	p := reservoirPlan{neighbor.Beside(d, "reservoir", func(o neighbor.Options) cuda.Plan {
 		if o.Replace {
 			d.Refuse(request.ErrValue, "replace: expected False in mode 'reservoir', got True")
@@ -36,7 +38,7 @@ func Parse(d *plan.Document) plan.Plan {
 	case "adaptive":
 		device.Threshold, device.Derived = uint64(threshold), derived
 	case "global":
-		device.Threshold = cuda.NoRow
+		device.Threshold = research.NoRow
 	}
 	device.SnakeBelow = d.Integer("block_threshold", 0, math.MaxInt32, -1)
 	device.Schedule = d.Bool("schedule", true)
@@ -50,7 +52,7 @@ func Parse(d *plan.Document) plan.Plan {
 // Request is what the CPU's engine is asked for.
 func (p reservoirPlan) Request(w *plan.Work) *cpu.Request {
 	r := p.Plan.Request(w)
-	r.Reservoir = true
+	r.Draw = reservoirs.Reservoirs
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -21,7 +22,7 @@ type reservoirArgs struct {
 // Reservoir is mode "reservoir": the launches of BSP, but that rows are drawn by TurboGNN's kernels. Its
 // options change times alone.
 type Reservoir struct {
-	Hops
+	cuda.Hops
 	// Threshold is the least degree of rows whose reservoirs are in shared memory; 0: of all rows,
 	// NoRow: of none.
 	Threshold uint64
@@ -46,29 +47,29 @@ type reservoirKernels struct {
 	together    int // blocks of draw that a multiprocessor runs at a time
 }
 
-func loadReservoir(e *Engine) (k *reservoirKernels, err error) {
+func loadReservoir(e *cuda.Engine) (k *reservoirKernels, err error) {
 	k = new(reservoirKernels)
-	if k.bsp, err = Kept(e, "bsp", loadBSP); err != nil {
+	if k.bsp, err = cuda.Kept(e, "bsp", loadBSP); err != nil {
 		return nil, err
 	}
 	for i, suffix := range []string{"32", "64"} {
-		if k.count[i], err = KernelOf[reservoirArgs](e, "reservoir", "reservoir_count"+suffix, 0); err != nil {
+		if k.count[i], err = cuda.KernelOf[reservoirArgs](e, "reservoir", "reservoir_count"+suffix, 0); err != nil {
 			return nil, err
 		}
-		if k.draw[i], err = KernelOf[reservoirArgs](e, "reservoir", "reservoir_draw"+suffix, 0); err != nil {
+		if k.draw[i], err = cuda.KernelOf[reservoirArgs](e, "reservoir", "reservoir_draw"+suffix, 0); err != nil {
 			return nil, err
 		}
 	}
 	if k.together, err = k.draw[0].Occupancy(drawThreads, 0); err != nil {
 		return nil, err
 	}
-	k.order, err = KernelOf[reservoirArgs](e, "reservoir", "reservoir_order", 0)
+	k.order, err = cuda.KernelOf[reservoirArgs](e, "reservoir", "reservoir_order", 0)
 	return k, err
 }
 
 // Check returns an error for replacement, which a reservoir does not support, and for requests that
 // no plan supports.
-func (p *Reservoir) Check(g *Graph, c *Call) error {
+func (p *Reservoir) Check(g *cuda.Graph, c *cuda.Call) error {
 	if p.Replace {
 		return fmt.Errorf("%w: replace: expected False in mode 'reservoir', got True", request.ErrValue)
 	}
@@ -77,8 +78,8 @@ func (p *Reservoir) Check(g *Graph, c *Call) error {
 
 // reservoirSpace is the order of a hop's rows, the counts of classes, and a second stream.
 type reservoirSpace struct {
-	order      buffer // 4 bytes for each row
-	classes    buffer
+	order      gpu.Memory // 4 bytes for each row
+	classes    gpu.Memory
 	clean      bool // the counts of classes are zero
 	beside     gpu.Stream
 	fork, join gpu.Event
@@ -99,19 +100,19 @@ func (s *reservoirSpace) Free(stream gpu.Stream) error {
 const classBytes = 2 * 4 * degreeClasses
 
 // Fit allocates the order, and the rows and edges of a hop.
-func (p *Reservoir) Fit(f *Flight) error {
+func (p *Reservoir) Fit(f *cuda.Flight) error {
 	if err := p.Hops.Fit(f); err != nil {
 		return err
 	}
-	w, s := f.space, SpaceOf[reservoirSpace](f.space)
-	if err := s.order.fit(w, 4*uint64(SpaceOf[hopSpace](w).rowCapacity), f.stream); err != nil {
+	w, s := f.Space(), cuda.SpaceOf[reservoirSpace](f.Space())
+	if err := w.Grow(&s.order, 4*uint64(f.HopRoom().RowCapacity), f.Stream()); err != nil {
 		return err
 	}
-	if err := s.classes.fit(w, classBytes, f.stream); err != nil {
+	if err := w.Grow(&s.classes, classBytes, f.Stream()); err != nil {
 		return err
 	}
 	if !s.clean {
-		if err := f.stream.Fill32(s.classes.Address, 0, classBytes/4); err != nil {
+		if err := f.Stream().Fill32(s.classes.Address, 0, classBytes/4); err != nil {
 			return err
 		}
 		s.clean = true
@@ -119,7 +120,7 @@ func (p *Reservoir) Fit(f *Flight) error {
 	if !p.Apart || s.beside.Context() != nil {
 		return nil
 	}
-	return s.open(w.engine.context)
+	return s.open(f.Engine().Context())
 }
 
 // open makes the second stream and its events, or none of them.
@@ -140,12 +141,12 @@ func (s *reservoirSpace) open(c *gpu.Context) (err error) {
 }
 
 // Launch makes a batch hop by hop, as BSP does.
-func (p *Reservoir) Launch(f *Flight) error {
-	k, err := Kept(f.engine, "reservoir", loadReservoir)
+func (p *Reservoir) Launch(f *cuda.Flight) error {
+	k, err := cuda.Kept(f.Engine(), "reservoir", loadReservoir)
 	if err != nil {
 		return err
 	}
-	return p.launchHops(f, k.bsp, &reservoirHop{plan: p, kernels: k, wide: f.graph.wide()})
+	return launchHops(&p.Hops, f, k.bsp, &reservoirHop{plan: p, kernels: k, wide: f.Graph().Wide()})
 }
 
 // reservoirHop counts and draws the hops of a batch.
@@ -157,7 +158,7 @@ type reservoirHop struct {
 }
 
 // slotBytes are those of a slot in shared memory, which holds any position of a row.
-func slotBytes(g *Graph) int64 {
+func slotBytes(g *cuda.Graph) int64 {
 	if g.Edges>>32 != 0 {
 		return 8
 	}
@@ -169,12 +170,12 @@ func slotBytes(g *Graph) int64 {
 const mostShared = 48 << 10
 
 // sharedOf is how much of it a block's reservoirs take.
-func sharedOf(rule request.Rule, g *Graph) int64 {
+func sharedOf(rule request.Rule, g *cuda.Graph) int64 {
 	return rule.Fanout * slotBytes(g) * drawThreads / 32
 }
 
 // threshold is the plan's, or NoRow for a hop without reservoirs, or with such that find no room.
-func (p *Reservoir) threshold(rule request.Rule, g *Graph) uint64 {
+func (p *Reservoir) threshold(rule request.Rule, g *cuda.Graph) uint64 {
 	if rule.Fanout <= 0 || sharedOf(rule, g) > mostShared {
 		return NoRow
 	}
@@ -183,19 +184,19 @@ func (p *Reservoir) threshold(rule request.Rule, g *Graph) uint64 {
 
 // mostHigh is how many rows have their reservoirs in shared memory at a time: one each warp.
 func (h *reservoirHop) mostHigh(b *bspBatch, rule request.Rule) (uint64, error) {
-	blocks, err := h.kernels.draw[h.wide].Occupancy(drawThreads, int(sharedOf(rule, b.graph)))
+	blocks, err := h.kernels.draw[h.wide].Occupancy(drawThreads, int(sharedOf(rule, b.Graph())))
 	return uint64(blocks * b.multiprocessors * drawThreads / 32), err
 }
 
 func (h *reservoirHop) count(b *bspBatch, rule request.Rule) error {
-	p, s := h.plan, SpaceOf[reservoirSpace](b.space)
+	p, s := h.plan, cuda.SpaceOf[reservoirSpace](b.Space())
 	snake := p.SnakeBelow
 	if snake < 0 {
 		snake = int64(h.kernels.together * b.multiprocessors)
 	}
 	h.args = reservoirArgs{
-		Classes: s.classes.Address, Threshold: p.threshold(rule, b.graph), Schedule: word(p.Schedule),
-		SnakeBelow: uint32(snake), SlotBits: uint32(8 * slotBytes(b.graph)),
+		Classes: s.classes.Address, Threshold: p.threshold(rule, b.Graph()), Schedule: cuda.Word(p.Schedule),
+		SnakeBelow: uint32(snake), SlotBits: uint32(8 * slotBytes(b.Graph())),
 	}
 	if p.Derived && h.args.Threshold != NoRow {
 		var err error
@@ -208,7 +209,7 @@ func (h *reservoirHop) count(b *bspBatch, rule request.Rule) error {
 	if p.Schedule || h.args.Threshold != 0 && h.args.Threshold != NoRow {
 		h.args.Order = s.order.Address
 	}
-	return h.launch(b, b.stream, h.kernels.count[h.wide], uint64(max(b.n, 1)), bspRowTile, bspThreads, 0)
+	return h.launch(b, b.Stream(), h.kernels.count[h.wide], uint64(max(b.n, 1)), bspRowTile, bspThreads, 0)
 }
 
 // Tiles of rows that a block of draw has: large ones, but that all multiprocessors get some.
@@ -219,7 +220,7 @@ func (h *reservoirHop) draw(b *bspBatch, rule request.Rule, _ int64) error {
 		return nil
 	}
 	if h.args.Order != 0 {
-		if err := h.launch(b, b.stream, h.kernels.order, uint64(b.n), orderThreads, orderThreads, 0); err != nil {
+		if err := h.launch(b, b.Stream(), h.kernels.order, uint64(b.n), orderThreads, orderThreads, 0); err != nil {
 			return err
 		}
 	}
@@ -228,28 +229,28 @@ func (h *reservoirHop) draw(b *bspBatch, rule request.Rule, _ int64) error {
 		tile /= 2
 	}
 	b.args.Tile = uint32(tile)
-	h.args.High = uint64(b.space.words()[reservoirHigh])
+	h.args.High = uint64(b.ReportWords()[reservoirHigh])
 	blocks := func(rows uint64) uint32 { return uint32((rows + tile - 1) / tile) }
 	high, low := blocks(h.args.High), blocks(uint64(b.n)-h.args.High)
 	h.args.HighBlocks, h.args.LowBlocks, h.args.First = high, low, 0
 	shared := uint32(0)
 	if high > 0 {
-		shared = uint32(sharedOf(rule, b.graph))
+		shared = uint32(sharedOf(rule, b.Graph()))
 	}
 	draw := h.kernels.draw[h.wide]
 	if !h.plan.Apart || high == 0 || low == 0 {
-		return h.launch(b, b.stream, draw, uint64(high+low), 1, drawThreads, shared)
+		return h.launch(b, b.Stream(), draw, uint64(high+low), 1, drawThreads, shared)
 	}
-	s := SpaceOf[reservoirSpace](b.space)
-	if err := errors.Join(s.fork.Record(b.stream), s.beside.Wait(s.fork)); err != nil {
+	s := cuda.SpaceOf[reservoirSpace](b.Space())
+	if err := errors.Join(s.fork.Record(b.Stream()), s.beside.Wait(s.fork)); err != nil {
 		return err
 	}
-	if err := h.launch(b, b.stream, draw, uint64(high), 1, drawThreads, shared); err != nil {
+	if err := h.launch(b, b.Stream(), draw, uint64(high), 1, drawThreads, shared); err != nil {
 		return err
 	}
 	h.args.First = high
 	err := h.launch(b, s.beside, draw, uint64(low), 1, drawThreads, 0)
-	if err = errors.Join(err, s.join.Record(s.beside), b.stream.Wait(s.join)); err != nil {
+	if err = errors.Join(err, s.join.Record(s.beside), b.Stream().Wait(s.join)); err != nil {
 		// Nothing else would wait for what is there.
 		s.beside.Synchronize()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/research/khop"
 )
@@ -44,7 +45,7 @@ type khopKernels struct {
 	residents                                                int // blocks of step that a multiprocessor runs at a time
 }
 
-func loadKHop(e *Engine) (*khopKernels, error) {
+func loadKHop(e *cuda.Engine) (*khopKernels, error) {
 	k := new(khopKernels)
 	var err error
 	for name, to := range map[string]*[2]gpu.Kernel[khopArgs]{
@@ -52,16 +53,16 @@ func loadKHop(e *Engine) (*khopKernels, error) {
 		"layer_unique": &k.layerUnique,
 	} {
 		for wide, bits := range []string{"32", "64"} {
-			if to[wide], err = KernelOf[khopArgs](e, "khop", "khop_"+name+bits, 0); err != nil {
+			if to[wide], err = cuda.KernelOf[khopArgs](e, "khop", "khop_"+name+bits, 0); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if k.finish, err = KernelOf[khopArgs](e, "khop", "khop_finish", 0); err != nil {
+	if k.finish, err = cuda.KernelOf[khopArgs](e, "khop", "khop_finish", 0); err != nil {
 		return nil, err
 	}
 	for name, to := range map[string]*gpu.Kernel[transitArgs]{"open": &k.open, "place": &k.place} {
-		if *to, err = KernelOf[transitArgs](e, "transit", "transit_"+name, 0); err != nil {
+		if *to, err = cuda.KernelOf[transitArgs](e, "transit", "transit_"+name, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +71,7 @@ func loadKHop(e *Engine) (*khopKernels, error) {
 }
 
 // Check refuses what no kernel does.
-func (p *KHop) Check(g *Graph, c *Call) error {
+func (p *KHop) Check(g *cuda.Graph, c *cuda.Call) error {
 	sum := int64(1)
 	for _, width := range p.Widths() {
 		sum += width
@@ -94,26 +95,26 @@ func (p *KHop) Words() int { return batch.StepWords }
 // Shape is nothing: how large samples are is known.
 func (p *KHop) Shape() string { return fmt.Sprint(p.Counts, p.Collective, p.EdgeIDs) }
 
-func (p *KHop) words(g *Graph, seeds int64) [batch.StepWords]int64 {
-	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.sampleBits()))
+func (p *KHop) words(g *cuda.Graph, seeds int64) [batch.StepWords]int64 {
+	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.SampleBits()))
 }
 
 // Guess is exact.
-func (p *KHop) Guess(g *Graph, seeds int64) Needs {
+func (p *KHop) Guess(g *cuda.Graph, seeds int64) cuda.Needs {
 	words := p.words(g, seeds)
-	return Needs{Out: uint64(words[batch.WordSize])}
+	return cuda.Needs{Out: uint64(words[batch.WordSize])}
 }
 
 // Used tells nothing of other samples, whose guess is exact.
-func (p *KHop) Used(*Flight) Needs { return Needs{} }
+func (p *KHop) Used(*cuda.Flight) cuda.Needs { return cuda.Needs{} }
 
 // Arrived knows no status of its own.
-func (p *KHop) Arrived(_ *Flight, status, _ int64) (bool, error) {
+func (p *KHop) Arrived(_ *cuda.Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
 // grouped says whether a step's transits are put together by their vertex.
-func (p *KHop) grouped(g *Graph, transits int64) bool {
+func (p *KHop) grouped(g *cuda.Graph, transits int64) bool {
 	switch {
 	case p.Collective || p.Unique || g.Nodes>>32 != 0:
 		return false
@@ -124,7 +125,7 @@ func (p *KHop) grouped(g *Graph, transits int64) bool {
 }
 
 // khopSpace is the sums of layer sampling's blocks, or the tables of unique steps' blocks.
-type khopSpace struct{ sums buffer }
+type khopSpace struct{ sums gpu.Memory }
 
 // Forget has nothing to forget.
 func (s *khopSpace) Forget() {}
@@ -133,13 +134,13 @@ func (s *khopSpace) Forget() {}
 func (s *khopSpace) Free(stream gpu.Stream) error { return s.sums.Free(stream) }
 
 // layerBlocks is how many blocks layer sampling has at most.
-func (p *KHop) layerBlocks(f *Flight) int64 {
-	return max(min(f.call.NumSeeds, int64(8*f.engine.context.Properties().Multiprocessors)), 1)
+func (p *KHop) layerBlocks(f *cuda.Flight) int64 {
+	return max(min(f.Call().NumSeeds, int64(8*f.Engine().Context().Properties().Multiprocessors)), 1)
 }
 
 // Fit makes room for what groups transits, of the step that has most of them, or for sums.
-func (p *KHop) Fit(f *Flight) error {
-	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
+func (p *KHop) Fit(f *cuda.Flight) error {
+	f.Needs().Out = p.Guess(f.Graph(), f.Call().NumSeeds).Out
 	most := int64(1)
 	widths := p.Widths()
 	for _, width := range widths[:len(widths)-1] {
@@ -152,39 +153,39 @@ func (p *KHop) Fit(f *Flight) error {
 			bytes = max(bytes, p.uniqueStep(f, of, width).bytes)
 			of = width
 		}
-		return SpaceOf[khopSpace](f.space).sums.fit(f.space, bytes, f.stream)
+		return f.Space().Grow(&cuda.SpaceOf[khopSpace](f.Space()).sums, bytes, f.Stream())
 	case p.Collective && most > transitRow:
-		return SpaceOf[khopSpace](f.space).sums.fit(f.space, uint64(8*most*p.layerBlocks(f)), f.stream)
-	case p.grouped(f.graph, most*f.call.NumSeeds):
-		return SpaceOf[transitSpace](f.space).fitFor(f, uint64(most*f.call.NumSeeds), 8)
+		return f.Space().Grow(&cuda.SpaceOf[khopSpace](f.Space()).sums, uint64(8*most*p.layerBlocks(f)), f.Stream())
+	case p.grouped(f.Graph(), most*f.Call().NumSeeds):
+		return cuda.SpaceOf[transitSpace](f.Space()).fit(f, uint64(most*f.Call().NumSeeds), 8)
 	}
 	return nil
 }
 
 // Launch is all steps.
-func (p *KHop) Launch(f *Flight) error {
-	k, err := Kept(f.engine, "khop", loadKHop)
+func (p *KHop) Launch(f *cuda.Flight) error {
+	k, err := cuda.Kept(f.Engine(), "khop", loadKHop)
 	if err != nil {
 		return err
 	}
-	g, c := f.graph, &f.call
+	g, c := f.Graph(), f.Call()
 	out, bytes := f.Region()
-	if bytes < f.need.Out {
-		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.need.Out, bytes)
+	if bytes < f.Needs().Out {
+		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.Needs().Out, bytes)
 	}
 	words := p.words(g, c.NumSeeds)
-	copy(f.space.words()[reportHeader:], words[:])
-	random, meeting, samples := c.random(), f.space.meeting.Address, uint64(c.NumSeeds)
+	copy(f.ReportWords()[cuda.ReportHeader:], words[:])
+	random, meeting, samples := c.Random(), f.Meeting(), uint64(c.NumSeeds)
 	args := khopArgs{
-		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
+		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + cuda.BadSeedAt,
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs,
 		Samples: samples, FirstSample: uint64(p.FirstSample), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		NodesAt: uint64(words[batch.StepNodes]), EdgesAt: uint64(words[batch.StepEdgeIDs]),
-		Distinct: word(p.Distinct), IDBits: uint32(g.IDBits), SeedBits: uint32(c.SeedBits),
-		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
+		Distinct: cuda.Word(p.Distinct), IDBits: uint32(g.IDBits), SeedBits: uint32(c.SeedBits),
+		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.StoredEdgeIDBits(), OutEdgeBits: uint32(g.SampleBits()),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
-	wide := g.wide()
+	wide := g.Wide()
 	if err := launchKHop(f, k, &k.begin[wide], &args, samples); err != nil {
 		return err
 	}
@@ -210,35 +211,35 @@ func (p *KHop) Launch(f *Flight) error {
 		}
 		args.Before, args.First, args.Of = args.First, args.First+samples*args.Width, args.Width
 	}
-	return k.finish.Launch(f.stream, gpu.Shape{Grid: [3]uint32{1}, Block: [3]uint32{32}}, &args)
+	return k.finish.Launch(f.Stream(), gpu.Shape{Grid: [3]uint32{1}, Block: [3]uint32{32}}, &args)
 }
 
 // khopBlocks is a good grid for so many items, a thread each.
-func khopBlocks(f *Flight, k *khopKernels, items uint64) uint32 {
-	most := k.residents * f.engine.context.Properties().Multiprocessors
+func khopBlocks(f *cuda.Flight, k *khopKernels, items uint64) uint32 {
+	most := k.residents * f.Engine().Context().Properties().Multiprocessors
 	// Blocks of several waves even out rows of all lengths.
 	blocks := int(max(min((items+khopThreads-1)/khopThreads, uint64(8*most)), 1))
-	if f.call.Grid > 0 {
-		return uint32(min(f.call.Grid, blocks))
+	if f.Call().Grid > 0 {
+		return uint32(min(f.Call().Grid, blocks))
 	}
-	return uint32(f.call.within(blocks, most))
+	return uint32(f.Call().Within(blocks, most))
 }
 
-func launchKHop(f *Flight, k *khopKernels, kernel *gpu.Kernel[khopArgs], args *khopArgs, items uint64) error {
+func launchKHop(f *cuda.Flight, k *khopKernels, kernel *gpu.Kernel[khopArgs], args *khopArgs, items uint64) error {
 	shape := gpu.Shape{Grid: [3]uint32{khopBlocks(f, k, items)}, Block: [3]uint32{khopThreads}}
-	return kernel.Launch(f.stream, shape, args)
+	return kernel.Launch(f.Stream(), shape, args)
 }
 
 // launchLayer is a step that the transits of a sample draw together.
-func (p *KHop) launchLayer(f *Flight, k *khopKernels, args *khopArgs) error {
-	args.Sums = SpaceOf[khopSpace](f.space).sums.Address
+func (p *KHop) launchLayer(f *cuda.Flight, k *khopKernels, args *khopArgs) error {
+	args.Sums = cuda.SpaceOf[khopSpace](f.Space()).sums.Address
 	blocks := int(p.layerBlocks(f))
-	if f.call.Grid > 0 {
-		blocks = min(f.call.Grid, blocks)
+	if f.Call().Grid > 0 {
+		blocks = min(f.Call().Grid, blocks)
 	}
-	blocks = f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors)
+	blocks = f.Call().Within(blocks, k.residents*f.Engine().Context().Properties().Multiprocessors)
 	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{khopThreads}}
-	return k.layer[f.graph.wide()].Launch(f.stream, shape, args)
+	return k.layer[f.Graph().Wide()].Launch(f.Stream(), shape, args)
 }
 
 // uniqueStep says how a unique step is launched.
@@ -252,17 +253,17 @@ type uniqueStep struct {
 const uniqueTables = 1 << 28
 
 // uniqueStep is the launch of a step in which a sample has so many slots, of so many transits.
-func (p *KHop) uniqueStep(f *Flight, of, width int64) (s uniqueStep) {
+func (p *KHop) uniqueStep(f *cuda.Flight, of, width int64) (s uniqueStep) {
 	// A warp has a sample of up to an eighth of a block's shared memory, and a block makes the sums of a joint list.
 	teams := int64(khopThreads / 32)
 	if p.Collective || width > transitRow/2/teams {
 		teams = 1
 	}
 	s.team, s.capacity = uint64(khopThreads/teams), 2
-	for s.capacity < uint64(2*min(width, max(f.graph.Nodes, 1))) {
+	for s.capacity < uint64(2*min(width, max(f.Graph().Nodes, 1))) {
 		s.capacity *= 2
 	}
-	s.blocks = max(min((f.call.NumSeeds+teams-1)/teams, int64(8*f.engine.context.Properties().Multiprocessors)), 1)
+	s.blocks = max(min((f.Call().NumSeeds+teams-1)/teams, int64(8*f.Engine().Context().Properties().Multiprocessors)), 1)
 	if width > transitRow/2 || (p.Collective && of > transitRow/2) {
 		each := 8 * (2*s.capacity + uint64(of))
 		s.blocks = max(min(s.blocks, int64(uniqueTables/each)), 1)
@@ -272,32 +273,32 @@ func (p *KHop) uniqueStep(f *Flight, of, width int64) (s uniqueStep) {
 }
 
 // launchUnique is a step in which a sample has no node twice.
-func (p *KHop) launchUnique(f *Flight, k *khopKernels, args *khopArgs) error {
+func (p *KHop) launchUnique(f *cuda.Flight, k *khopKernels, args *khopArgs) error {
 	s := p.uniqueStep(f, int64(args.Of), int64(args.Width))
-	args.Sums = SpaceOf[khopSpace](f.space).sums.Address
+	args.Sums = cuda.SpaceOf[khopSpace](f.Space()).sums.Address
 	args.Tries, args.Team, args.Capacity = khop.Tries, uint32(s.team), s.capacity
 	blocks := int(s.blocks)
-	if f.call.Grid > 0 {
-		blocks = min(f.call.Grid, blocks)
+	if f.Call().Grid > 0 {
+		blocks = min(f.Call().Grid, blocks)
 	}
-	blocks = f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors)
+	blocks = f.Call().Within(blocks, k.residents*f.Engine().Context().Properties().Multiprocessors)
 	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{khopThreads}}
 	kernels := &k.unique
 	if p.Collective {
 		kernels = &k.layerUnique
 	}
-	return kernels[f.graph.wide()].Launch(f.stream, shape, args)
+	return kernels[f.Graph().Wide()].Launch(f.Stream(), shape, args)
 }
 
 // launchGrouped is a step by transits. open and place are those of walks, at step 0, whose walkers are the
 // transits here.
-func (p *KHop) launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
-	g, s := f.graph, SpaceOf[transitSpace](f.space)
-	transits, wide := args.Samples*args.Of, g.wide()
+func (p *KHop) launchGrouped(f *cuda.Flight, k *khopKernels, args *khopArgs) error {
+	g, s := f.Graph(), cuda.SpaceOf[transitSpace](f.Space())
+	transits, wide := args.Samples*args.Of, g.Wide()
 	args.Records, args.Order, args.Tasks = s.records.Address, s.order.Address, s.tasks.Address
 	args.Counts, args.Counters = s.counts.Address, s.counters.Address
 	grouping := transitArgs{
-		Walk:  walkArgs{Walks: transits, Nodes: uint64(g.Nodes)},
+		Walk:  cuda.WalkArgs{Walks: transits, Nodes: uint64(g.Nodes)},
 		Order: s.order.Address, Records: s.records.Address, Tasks: s.tasks.Address,
 		Counts: s.counts.Address, Starts: s.starts.Address, Counters: s.counters.Address,
 	}
@@ -305,7 +306,7 @@ func (p *KHop) launchGrouped(f *Flight, k *khopKernels, args *khopArgs) error {
 	args.RowMost = grouping.RowMost
 	launch := func(kernel *gpu.Kernel[transitArgs], items uint64) error {
 		shape := gpu.Shape{Grid: [3]uint32{khopBlocks(f, k, items)}, Block: [3]uint32{transitThreads}}
-		return kernel.Launch(f.stream, shape, &grouping)
+		return kernel.Launch(f.Stream(), shape, &grouping)
 	}
 	// Launches that come to no end leave counts behind.
 	clean := s.clean

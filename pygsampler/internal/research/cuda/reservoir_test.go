@@ -11,7 +11,9 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	researchcpu "github.com/pygsampler/pygsampler/pygsampler/internal/research/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
@@ -30,7 +32,7 @@ var reservoirs = map[string]Reservoir{
 func ofReservoirs(mode string) bool { return strings.HasPrefix(mode, "reservoir") }
 
 // reservoirOf is the plan of such a name for some hops.
-func reservoirOf(hops Hops, mode string) *Reservoir {
+func reservoirOf(hops cuda.Hops, mode string) *Reservoir {
 	p, ok := reservoirs[mode]
 	if !ok {
 		panic(mode)
@@ -54,13 +56,13 @@ func TestReservoirSwitches(t *testing.T) {
 				g, d := graphOf(t, e, every, 71, bits, 96-bits, bits == 32)
 				for fanout := int64(1); fanout <= 40; fanout += 3 {
 					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(all, bits)}}}
-					modeCheck(t, e, s, d, r, Call{}, mode, 0)
+					modeCheck(t, e, s, d, r, cuda.Call{}, mode, 0)
 				}
 				g, d = graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 64)
 				// 4000 slots find no room in shared memory.
 				for _, fanouts := range [][]int64{{3, 4, 5}, {10, 0}, {4000, -1}, {200, 20}} {
-					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 9, Epoch: 2, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(2500), bits)}}}
-					modeCheck(t, e, s, d, r, Call{}, mode, 0)
+					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 9, Epoch: 2, Number: 1<<39 + 5, Seeds: csctest.Array(csctest.Mixed(2500), bits)}}}
+					modeCheck(t, e, s, d, r, cuda.Call{}, mode, 0)
 				}
 			}
 		})
@@ -72,7 +74,7 @@ func TestReservoirThresholds(t *testing.T) {
 	e, s := device(t)
 	every, all := csctest.EveryDegree()
 	g, d := graphOf(t, e, every, 71, 32, 64, false)
-	r := cpu.Request{Relation: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{7}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(slices.Concat(all, all), 32)}}}
+	r := cpu.Request{Relation: g, Draw: researchcpu.Reservoirs, Request: request.Request{Hops: request.Hops{Fanouts: []int64{7}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(slices.Concat(all, all), 32)}}}
 	want, err := onCPU(&r)
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +82,8 @@ func TestReservoirThresholds(t *testing.T) {
 	for threshold := range uint64(73) {
 		for below := range int64(8) {
 			for _, schedule := range []bool{false, true} {
-				p := &Reservoir{Hops: Hops{r.Hops}, Threshold: threshold, SnakeBelow: 3 * below, Schedule: schedule, Apart: threshold%2 == 0}
-				b, err := sample(e, d, Call{Plan: p, Batch: r.Batch, Stream: s.Handle()})
+				p := &Reservoir{Hops: cuda.Hops{Hops: r.Hops}, Threshold: threshold, SnakeBelow: 3 * below, Schedule: schedule, Apart: threshold%2 == 0}
+				b, err := sample(e, d, cuda.Call{Plan: p, Batch: r.Batch, Stream: s.Handle()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -103,14 +105,14 @@ func TestReservoirWideSlots(t *testing.T) {
 	e, s := device(t)
 	every, all := csctest.EveryDegree()
 	g, d := graphOf(t, e, every, 71, 64, 64, false)
-	r := cpu.Request{Relation: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{9, 6}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(all, 64)}}}
+	r := cpu.Request{Relation: g, Draw: researchcpu.Reservoirs, Request: request.Request{Hops: request.Hops{Fanouts: []int64{9, 6}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(all, 64)}}}
 	want, err := onCPU(&r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Edges = 1 << 40
 	for mode := range reservoirs {
-		b, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, mode))
+		b, err := sample(e, d, with(cuda.Call{Stream: s.Handle()}, r.Request, mode))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +127,7 @@ func TestReservoirWideSlots(t *testing.T) {
 }
 
 func TestReservoirRefusesReplacement(t *testing.T) {
-	p := &Reservoir{Hops: Hops{request.Hops{Fanouts: []int64{2}, Replace: true}}}
+	p := &Reservoir{Hops: cuda.Hops{Hops: request.Hops{Fanouts: []int64{2}, Replace: true}}}
 	if err := p.Check(nil, nil); !errors.Is(err, request.ErrValue) {
 		t.Errorf("got %v", err)
 	}
@@ -142,16 +144,16 @@ type watchedHop struct {
 	high *int64
 }
 
-func (p watched) Launch(f *Flight) error {
-	k, err := Kept(f.engine, "reservoir", loadReservoir)
+func (p watched) Launch(f *cuda.Flight) error {
+	k, err := cuda.Kept(f.Engine(), "reservoir", loadReservoir)
 	if err != nil {
 		return err
 	}
-	return p.launchHops(f, k.bsp, &watchedHop{reservoirHop{plan: p.Reservoir, kernels: k, wide: f.graph.wide()}, p.high})
+	return launchHops(&p.Hops, f, k.bsp, &watchedHop{reservoirHop{plan: p.Reservoir, kernels: k, wide: f.Graph().Wide()}, p.high})
 }
 
 func (h *watchedHop) draw(b *bspBatch, rule request.Rule, edges int64) error {
-	*h.high = b.space.words()[reservoirHigh]
+	*h.high = b.ReportWords()[reservoirHigh]
 	return h.reservoirHop.draw(b, rule, edges)
 }
 
@@ -171,16 +173,16 @@ func TestReservoirOrder(t *testing.T) {
 	degree := func(v uint32) int64 { return g.Indptr.At(int64(v)+1) - g.Indptr.At(int64(v)) }
 	for _, schedule := range []bool{true, false} {
 		for _, threshold := range []int64{0, 1, 2, 3, 4, 5, 6, 9, 17, 18, 33, 900, 40000, 40001, 1 << 40} {
-			p := &Reservoir{Hops: Hops{r.Hops}, Threshold: uint64(threshold), SnakeBelow: -1, Schedule: schedule}
+			p := &Reservoir{Hops: cuda.Hops{Hops: r.Hops}, Threshold: uint64(threshold), SnakeBelow: -1, Schedule: schedule}
 			high := int64(-1)
-			b, err := sample(e, d, Call{Plan: watched{p, &high}, Batch: r.Batch, Stream: s.Handle()})
+			b, err := sample(e, d, cuda.Call{Plan: watched{p, &high}, Batch: r.Batch, Stream: s.Handle()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := b.Memory.Free(s); err != nil {
 				t.Fatal(err)
 			}
-			w := e.idle[len(e.idle)-1]
+			w := idle(t, e, d)
 			want := int64(0)
 			for v := range uint32(5000) {
 				if degree(v) >= threshold {
@@ -194,7 +196,7 @@ func TestReservoirOrder(t *testing.T) {
 				continue // one part, as it comes
 			}
 			order := make([]uint32, 5000)
-			if err := s.Download(unsafe.Pointer(&order[0]), SpaceOf[reservoirSpace](w).order.Address, 4*5000); err != nil {
+			if err := s.Download(unsafe.Pointer(&order[0]), cuda.SpaceOf[reservoirSpace](w).order.Address, 4*5000); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Synchronize(); err != nil {
@@ -224,7 +226,7 @@ func TestReservoirOrder(t *testing.T) {
 // find room in shared memory, and no part of one.
 func TestReservoirDerivedThreshold(t *testing.T) {
 	e, s := device(t)
-	k, err := Kept(e, "reservoir", loadReservoir)
+	k, err := cuda.Kept(e, "reservoir", loadReservoir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +246,7 @@ func TestReservoirDerivedThreshold(t *testing.T) {
 		}
 		g, d := graphOf(t, e, rows, shape.rows, 32, 64, false)
 		for _, fanout := range []int64{3, 40} {
-			r := cpu.Request{Relation: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(csctest.Steps(int(shape.rows), 1), 32)}}}
+			r := cpu.Request{Relation: g, Draw: researchcpu.Reservoirs, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(csctest.Steps(int(shape.rows), 1), 32)}}}
 			want, err := onCPU(&r)
 			if err != nil {
 				t.Fatal(err)
@@ -253,7 +255,7 @@ func TestReservoirDerivedThreshold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			most := int64(blocks * e.context.Properties().Multiprocessors * drawThreads / 32)
+			most := int64(blocks * e.Context().Properties().Multiprocessors * drawThreads / 32)
 			classes, wantHigh := map[int64]int64{}, int64(0)
 			for _, row := range rows {
 				classes[classOf(int64(len(row)))]++
@@ -265,8 +267,8 @@ func TestReservoirDerivedThreshold(t *testing.T) {
 				wantHigh += classes[class]
 			}
 			high := int64(-1)
-			p := &Reservoir{Hops: Hops{r.Hops}, Threshold: 1, Derived: true, SnakeBelow: -1, Schedule: true}
-			b, err := sample(e, d, Call{Plan: watched{p, &high}, Batch: r.Batch, Stream: s.Handle()})
+			p := &Reservoir{Hops: cuda.Hops{Hops: r.Hops}, Threshold: 1, Derived: true, SnakeBelow: -1, Schedule: true}
+			b, err := sample(e, d, cuda.Call{Plan: watched{p, &high}, Batch: r.Batch, Stream: s.Handle()})
 			if err != nil {
 				t.Fatal(err)
 			}

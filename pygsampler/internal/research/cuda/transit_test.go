@@ -1,14 +1,69 @@
 package cuda
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/walktest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
+
+// walksAlike compares walks of the GPU, by each execution and grid, with the CPU's.
+func walksAlike(e *cuda.Engine, s gpu.Stream, d *cuda.Graph, r *walk.Request, grids ...int) error {
+	want, err := walktest.Sample(r)
+	if err != nil {
+		return err
+	}
+	for _, execution := range Executions {
+		for _, grid := range grids {
+			plan := &cuda.Walks{Rule: r.Rule, Layout: "auto", Execution: Transits(execution)}
+			b, err := sample(e, d, cuda.Call{Plan: plan, Batch: r.Batch, Stream: s.Handle(), Grid: grid})
+			if err != nil {
+				return fmt.Errorf("%s, grid %d: %w", execution, grid, err)
+			}
+			m, err := b.Download(s)
+			if err != nil {
+				return err
+			}
+			got := walktest.Read(m)
+			m.Release()
+			if err := errors.Join(b.Memory.Free(s), got.Compare(want)); err != nil {
+				return fmt.Errorf("%s, grid %d: %w", execution, grid, err)
+			}
+		}
+	}
+	return nil
+}
+
+func TestTransits(t *testing.T) {
+	e, s := device(t)
+	walktest.Graphs(func(name string, g *csc.Relation, seeds []int64) {
+		d := upload(t, e, g)
+		for _, rule := range walktest.Rules {
+			if rule.Roots > 0 {
+				continue
+			}
+			r := walktest.Request(rule, g, seeds)
+			if err := walksAlike(e, s, d, &r, 0, 1); err != nil {
+				t.Fatalf("%s, %+v: %v", name, rule, err)
+			}
+		}
+	})
+	g, requests := walktest.Kinds()
+	d := upload(t, e, g)
+	for _, r := range requests {
+		if err := walksAlike(e, s, d, &r, 0, 2); err != nil {
+			t.Fatalf("%v, restart %g: %v", r.Path, r.Restart, err)
+		}
+	}
+}
 
 // Transits of every class: with as many walkers as share a warp and one more, as a block takes and
 // one more, all of them on one hub, and some on each of many vertices; rows that a block reads into
@@ -32,8 +87,8 @@ func TestTransitsOfEveryClass(t *testing.T) {
 		if weights != "" {
 			bits = 64
 		}
-		g := walktest.Graph(rows, nodes, bits, 64, false, weightings[weights])
-		d := walker(t, e, g)
+		g := walktest.Graph(rows, nodes, bits, 64, false, csctest.Weightings[weights])
+		d := upload(t, e, g)
 		for name, on := range map[string][]struct{ vertex, walkers int }{
 			"one":      {{2, 1}},
 			"warp":     {{0, transitWarp - 1}, {1, transitWarp}, {2, transitWarp + 1}, {7, 3}},
@@ -70,9 +125,9 @@ func TestTransitsOfEveryClass(t *testing.T) {
 func TestTransitsFromNowhere(t *testing.T) {
 	e, s := device(t)
 	g := walktest.Graph(csctest.RandomRows(50, 1), 50, 32, 64, false, nil)
-	d := walker(t, e, g)
-	plan := &Walks{Rule: walk.Rule{Length: 4}, Execution: "transit"}
-	_, err := sample(e, d, Call{Plan: plan, Batch: request.Batch{Seeds: csctest.Array([]int64{3, 50, -1}, 32)}, Stream: s.Handle()})
+	d := upload(t, e, g)
+	plan := &cuda.Walks{Rule: walk.Rule{Length: 4}, Execution: Transits(ByTransits)}
+	_, err := sample(e, d, cuda.Call{Plan: plan, Batch: request.Batch{Seeds: csctest.Array([]int64{3, 50, -1}, 32)}, Stream: s.Handle()})
 	if err == nil || err.Error() != "index error: seeds[1]: expected an id in [0, 50), got 50" {
 		t.Errorf("%v", err)
 	}
@@ -86,13 +141,13 @@ func TestTransitsFromNowhere(t *testing.T) {
 
 // Counts are 32 bits for each vertex.
 func TestTransitsAreFewerThanWords(t *testing.T) {
-	g := &Graph{Arrays: Arrays{Nodes: 1 << 32}}
-	plan := &Walks{Rule: walk.Rule{Length: 4}, Execution: "transit"}
-	if err := plan.Check(g, &Call{NumSeeds: 1}); err == nil || !strings.Contains(err.Error(), "got 'transit'") {
+	g := &cuda.Graph{Arrays: cuda.Arrays{Nodes: 1 << 32}}
+	plan := &cuda.Walks{Rule: walk.Rule{Length: 4}, Execution: Transits(ByTransits)}
+	if err := plan.Check(g, &cuda.Call{NumSeeds: 1}); err == nil || !strings.Contains(err.Error(), "got 'transit'") {
 		t.Errorf("%v", err)
 	}
-	plan.Execution = "sample"
-	if err := plan.Check(g, &Call{NumSeeds: 1}); err != nil {
+	plan.Execution = nil
+	if err := plan.Check(g, &cuda.Call{NumSeeds: 1}); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/research/khop"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
@@ -14,7 +15,7 @@ import (
 )
 
 // hopsAlike compares samples of the GPU, by each execution and grid, with the CPU's.
-func hopsAlike(e *Engine, s gpu.Stream, d *Graph, r *khop.Request, grids ...int) error {
+func hopsAlike(e *cuda.Engine, s gpu.Stream, d *cuda.Graph, r *khop.Request, grids ...int) error {
 	want, err := khoptest.Sample(r)
 	if err != nil {
 		return err
@@ -25,7 +26,7 @@ func hopsAlike(e *Engine, s gpu.Stream, d *Graph, r *khop.Request, grids ...int)
 		}
 		for _, grid := range grids {
 			plan := &KHop{Rule: r.Rule, Execution: execution}
-			b, err := sample(e, d, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle(), Grid: grid})
+			b, err := sample(e, d, cuda.Call{Plan: plan, Batch: r.Batch, Stream: s.Handle(), Grid: grid})
 			if err != nil {
 				return fmt.Errorf("%s, grid %d: %w", execution, grid, err)
 			}
@@ -66,7 +67,7 @@ func TestKHop(t *testing.T) {
 				}
 			}
 			g := csctest.Graph(rows, nodes, bits, 96-bits, bits == 32)
-			d := walker(t, e, g)
+			d := upload(t, e, g)
 			var seeds []int64
 			for i := range int64(75) {
 				seeds = append(seeds, i%nodes)
@@ -107,7 +108,7 @@ func TestKHopOfEveryClass(t *testing.T) {
 		rows[v] = []int64{int64(v % 7), int64(v * 7 % nodes), int64(v+1) % nodes}
 	}
 	g := csctest.Graph(rows, nodes, 32, 64, false)
-	d := walker(t, e, g)
+	d := upload(t, e, g)
 	var seeds []int64
 	for i := range int64(2 * transitPiece) {
 		seeds = append(seeds, 3, i%5, 5900+i%100)
@@ -133,11 +134,11 @@ func TestKHopOfEveryClass(t *testing.T) {
 func TestKHopFromNowhere(t *testing.T) {
 	e, s := device(t)
 	g := csctest.Graph(csctest.RandomRows(50, 1), 50, 32, 64, false)
-	d := walker(t, e, g)
+	d := upload(t, e, g)
 	rule := khop.Rule{Counts: []int64{3, 2}}
 	for _, execution := range []string{"sample", "transit"} {
 		plan := &KHop{Rule: rule, Execution: execution}
-		_, err := sample(e, d, Call{Plan: plan, Batch: request.Batch{Seeds: csctest.Array([]int64{3, 50, -1}, 32)}, Stream: s.Handle()})
+		_, err := sample(e, d, cuda.Call{Plan: plan, Batch: request.Batch{Seeds: csctest.Array([]int64{3, 50, -1}, 32)}, Stream: s.Handle()})
 		if err == nil || err.Error() != "index error: seeds[1]: expected an id in [0, 50), got 50" {
 			t.Errorf("%s: %v", execution, err)
 		}
@@ -149,10 +150,10 @@ func TestKHopFromNowhere(t *testing.T) {
 		}
 	}
 	plan := &KHop{Rule: rule, Execution: "transit"}
-	if err := plan.Check(&Graph{Arrays: Arrays{Nodes: 1 << 32}}, &Call{NumSeeds: 1}); err == nil || !strings.Contains(err.Error(), "got 'transit'") {
+	if err := plan.Check(&cuda.Graph{Arrays: cuda.Arrays{Nodes: 1 << 32}}, &cuda.Call{NumSeeds: 1}); err == nil || !strings.Contains(err.Error(), "got 'transit'") {
 		t.Errorf("%v", err)
 	}
-	if err := plan.Check(d, &Call{NumSeeds: 1 << 28}); err == nil || !strings.Contains(err.Error(), "2^31") {
+	if err := plan.Check(d, &cuda.Call{NumSeeds: 1 << 28}); err == nil || !strings.Contains(err.Error(), "2^31") {
 		t.Errorf("%v", err)
 	}
 }

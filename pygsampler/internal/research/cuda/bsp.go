@@ -5,12 +5,13 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // bspArgs mirrors BspArgs in kernels/research/bsp.cu.
 type bspArgs struct {
-	Graph                                 rowsArgs
+	Graph                                 cuda.RowsArgs
 	Seeds, Rows, Nodes, Sums, Firsts      gpu.Address
 	Ended, Repeated, BadSeed, Report      gpu.Address
 	Indptr, IDs, EdgeIDs, Given, List     gpu.Address
@@ -31,7 +32,7 @@ type bspKernels struct {
 }
 
 // loadBSP loads those for int32 and for int64.
-func loadBSP(e *Engine) (*[2]bspKernels, error) {
+func loadBSP(e *cuda.Engine) (*[2]bspKernels, error) {
 	var of [2]bspKernels
 	for i, suffix := range []string{"32", "64"} {
 		k := &of[i]
@@ -40,7 +41,7 @@ func loadBSP(e *Engine) (*[2]bspKernels, error) {
 			"check": &k.check, "number": &k.number,
 		} {
 			var err error
-			if *at, err = KernelOf[bspArgs](e, "bsp", "bsp_"+name+suffix, 0); err != nil {
+			if *at, err = cuda.KernelOf[bspArgs](e, "bsp", "bsp_"+name+suffix, 0); err != nil {
 				return nil, err
 			}
 		}
@@ -49,10 +50,10 @@ func loadBSP(e *Engine) (*[2]bspKernels, error) {
 }
 
 // BSP is mode "bsp": a few launches for each hop.
-type BSP struct{ Hops }
+type BSP struct{ cuda.Hops }
 
 // bspSpace is the sums of tiles, and the words of first occurrences behind them.
-type bspSpace struct{ buffer }
+type bspSpace struct{ gpu.Memory }
 
 // Forget has nothing to do: every batch writes what it reads.
 func (*bspSpace) Forget() {}
@@ -66,9 +67,9 @@ type drawing interface {
 
 // bspBatch is a batch on its way through the launches of mode "bsp", or of one like it.
 type bspBatch struct {
-	*Flight
-	plan    *Hops
-	hop     *hopSpace
+	*cuda.Flight
+	plan    *cuda.Hops
+	room    cuda.HopRoom
 	kernels *bspKernels
 	drawing drawing
 	args    bspArgs
@@ -83,57 +84,56 @@ type bspBatch struct {
 
 // Launch makes a batch hop by hop, waiting for the device where a hop's size decides
 // what comes next; the batch is complete, or has failed, when it returns.
-func (p *BSP) Launch(f *Flight) error {
-	kernels, err := Kept(f.engine, "bsp", loadBSP)
+func (p *BSP) Launch(f *cuda.Flight) error {
+	kernels, err := cuda.Kept(f.Engine(), "bsp", loadBSP)
 	if err != nil {
 		return err
 	}
-	return p.launchHops(f, kernels, bspDrawing{})
+	return launchHops(&p.Hops, f, kernels, bspDrawing{})
 }
 
-// launchHops is Launch of a plan that draws in such a way.
-func (p *Hops) launchHops(f *Flight, kernels *[2]bspKernels, d drawing) error {
-	w := f.space
-	hop, sums := SpaceOf[hopSpace](w), SpaceOf[bspSpace](w)
-	firstsAt, scratch := hop.bspScratch()
-	if err := sums.fit(w, scratch, f.stream); err != nil {
+// launchHops is Launch of a plan of such hops that draws in such a way.
+func launchHops(p *cuda.Hops, f *cuda.Flight, kernels *[2]bspKernels, d drawing) error {
+	room, sums := f.HopRoom(), cuda.SpaceOf[bspSpace](f.Space())
+	firstsAt, scratch := bspScratch(room)
+	if err := f.Space().Grow(&sums.Memory, scratch, f.Stream()); err != nil {
 		return err
 	}
-	rows, err := p.rowsArgs(f)
+	rows, err := p.RowsArgs(f)
 	if err != nil {
 		return err
 	}
 	b := &bspBatch{
-		Flight: f, plan: p, hop: hop, kernels: &kernels[f.graph.wide()], drawing: d, hops: len(p.Fanouts),
-		multiprocessors: f.engine.context.Properties().Multiprocessors,
-		widths:          f.graph.widths(),
+		Flight: f, plan: p, room: room, kernels: &kernels[f.Graph().Wide()], drawing: d, hops: len(p.Fanouts),
+		multiprocessors: f.Engine().Context().Properties().Multiprocessors,
+		widths:          f.Graph().Widths(),
 		args: bspArgs{
-			Graph: rows, Seeds: f.call.Seeds, SeedBits: uint32(f.call.SeedBits), NumSeeds: uint64(f.call.NumSeeds),
-			Rows: hop.rows.Address, Nodes: hop.vertex.Address, Sums: sums.Address, Firsts: sums.Address + gpu.Address(firstsAt),
-			Ended: w.meeting.Address + bspEndedAt, Repeated: w.meeting.Address + bspRepeatedAt,
-			BadSeed: w.meeting.Address + badSeedAt, Report: w.report.Address,
+			Graph: rows, Seeds: f.Call().Seeds, SeedBits: uint32(f.Call().SeedBits), NumSeeds: uint64(f.Call().NumSeeds),
+			Rows: room.Rows, Nodes: room.Nodes, Sums: sums.Address, Firsts: sums.Address + gpu.Address(firstsAt),
+			Ended: f.Meeting() + bspEndedAt, Repeated: f.Meeting() + bspRepeatedAt,
+			BadSeed: f.Meeting() + cuda.BadSeedAt, Report: f.Report(),
 		},
 	}
 	out, bytes := f.Region()
 	b.out, b.capacity = out, batch.Place(bytes)
 	status, detail, err := b.sample()
-	if ends := status == statusTooManyEdges || status == statusTooSmall && f.call.Out != 0; ends && err == nil {
+	if ends := status == cuda.StatusTooManyEdges || status == cuda.StatusTooSmall && f.Call().Out != 0; ends && err == nil {
 		// The last hop's vertices may be being numbered yet, in a workspace and in memory of the caller's
 		// that others have next. A batch that is made again comes after that in the same stream.
-		err = f.stream.Synchronize()
+		err = f.Stream().Synchronize()
 	}
 	if err != nil {
 		return err
 	}
-	w.words()[reportDetail] = int64(detail)
-	atomic.StoreInt64(&w.words()[reportStatus], status)
+	f.ReportWords()[cuda.ReportDetail] = int64(detail)
+	atomic.StoreInt64(&f.ReportWords()[cuda.ReportStatus], status)
 	return nil
 }
 
 // bspScratch is where the words of first occurrences begin, behind the sums of
 // tiles, and the bytes of both.
-func (s *hopSpace) bspScratch() (firstsAt, bytes uint64) {
-	rows, edges := uint64(s.rowCapacity), uint64(s.edgeCapacity)
+func bspScratch(room cuda.HopRoom) (firstsAt, bytes uint64) {
+	rows, edges := uint64(room.RowCapacity), uint64(room.EdgeCapacity)
 	firstsAt = uint64(batch.Place(8 * (max(rows/bspRowTile, edges/bspEdgeTile) + 2)).Aligned())
 	return firstsAt, firstsAt + (edges/bspEdgeTile+1)*(bspEdgeTile/32*8)
 }
@@ -141,7 +141,7 @@ func (s *hopSpace) bspScratch() (firstsAt, bytes uint64) {
 // sample makes the batch and its header; it returns what a kernel of another mode
 // would report.
 func (b *bspBatch) sample() (status int64, detail uint64, err error) {
-	seeds, rowCapacity := int64(b.args.NumSeeds), b.hop.rowCapacity
+	seeds, rowCapacity := int64(b.args.NumSeeds), b.room.RowCapacity
 	b.used = batch.Homogeneous(b.hops).Place()
 	b.offIndex = b.used.Next(b.widths.Vertices(seeds))
 	b.offGiven = b.used.Next(b.widths.Vertices(seeds))
@@ -149,7 +149,7 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 	first := b.used
 	indptr, _, _ := b.widths.Block(seeds, 0)
 	if first.Next(indptr); first > b.capacity {
-		return statusTooSmall, uint64(first), nil
+		return cuda.StatusTooSmall, uint64(first), nil
 	}
 	l := batch.Homogeneous(b.hops)
 	header := make([]int64, l.Words())
@@ -164,11 +164,11 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 		indptr, _, _ := b.widths.Block(b.n, 0)
 		offIndptr := b.used.Next(indptr)
 		if b.n > rowCapacity || b.used > b.capacity {
-			return statusTooSmall, uint64(b.used), nil
+			return cuda.StatusTooSmall, uint64(b.used), nil
 		}
 		edges, bad, repeated, err := b.count(hop, rule, offIndptr)
 		if err == nil && bad != ^uint64(0) {
-			return statusSeedOutOfRange, bad, nil
+			return cuda.StatusSeedOutOfRange, bad, nil
 		}
 		if err == nil && repeated {
 			// Of hop 0 alone: its rows are counted again, without the repeated seeds.
@@ -184,11 +184,11 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 		}
 		_, indices, edgeIDs := b.widths.Block(b.n, edges)
 		offIDs, offEdgeIDs := b.used.Next(indices), b.used.Next(edgeIDs)
-		if b.base+edges >= mostEdges {
-			return statusTooManyEdges, uint64(b.base + edges), nil
+		if b.base+edges >= cuda.MostEdges {
+			return cuda.StatusTooManyEdges, uint64(b.base + edges), nil
 		}
-		if b.used > b.capacity || edges > b.hop.edgeCapacity {
-			return statusTooSmall, uint64(b.used), nil
+		if b.used > b.capacity || edges > b.room.EdgeCapacity {
+			return cuda.StatusTooSmall, uint64(b.used), nil
 		}
 		before := b.n
 		if err := b.draw(rule, edges, offIDs, offEdgeIDs); err != nil {
@@ -209,7 +209,7 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 			return 0, 0, err
 		}
 		if b.n > room {
-			return statusTooSmall, uint64(b.used), nil
+			return cuda.StatusTooSmall, uint64(b.used), nil
 		}
 		block[batch.BlockNumSrc], block[batch.BlockNumDst], block[batch.BlockNumEdges] = b.n, before, edges
 		block[batch.BlockIndptr], block[batch.BlockIndices], block[batch.BlockEdgeIDs] = offIndptr, offIDs, offEdgeIDs
@@ -228,8 +228,8 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 		header[l.Count(0, hop)] = batch.Block(header, b.hops-1-hop)[batch.BlockNumDst]
 	}
 	header[l.Count(0, b.hops)] = b.n
-	copy(b.space.words()[reportHeader:], header)
-	return statusOK, uint64(b.used), nil
+	copy(b.ReportWords()[cuda.ReportHeader:], header)
+	return cuda.StatusOK, uint64(b.used), nil
 }
 
 // seeds claims the seeds as if they were distinct.
@@ -241,12 +241,12 @@ func (b *bspBatch) seeds() error {
 // renumberSeeds numbers the seeds as the edges of a hop before the first.
 func (b *bspBatch) renumberSeeds() error {
 	index, given := b.out+gpu.Address(b.offIndex), b.out+gpu.Address(b.offGiven)
-	if err := b.stream.Copy(index, given, uint64(b.widths.Vertices(int64(b.args.NumSeeds)))); err != nil {
+	if err := b.Stream().Copy(index, given, uint64(b.widths.Vertices(int64(b.args.NumSeeds)))); err != nil {
 		return err
 	}
 	b.n, b.base = 0, 0
 	b.args.IDs, b.args.Edges, b.args.Base = index, b.args.NumSeeds, 0
-	return b.number(int64(b.args.NumSeeds), b.hop.rowCapacity)
+	return b.number(int64(b.args.NumSeeds), b.room.RowCapacity)
 }
 
 // count counts the edges of a hop, and says whether and where seeds are wrong or
@@ -261,7 +261,7 @@ func (b *bspBatch) count(hop int, rule request.Rule, offIndptr int64) (edges int
 		edges, err = b.await()
 	}
 	b.args.Known = uint64(b.n)
-	words := b.space.words()
+	words := b.ReportWords()
 	return edges, uint64(words[bspBadSeed]), words[bspRepeated] != 0, err
 }
 
@@ -286,7 +286,7 @@ func (bspDrawing) draw(b *bspBatch, rule request.Rule, edges int64) error {
 		tile /= 2
 	}
 	b.args.Tile = uint32(tile)
-	if fanout := rule.Fanout; fanout > 0 && fanout <= direct && b.graph.Edges>>32 == 0 {
+	if fanout := rule.Fanout; fanout > 0 && fanout <= cuda.Direct && b.Graph().Edges>>32 == 0 {
 		return b.launch(b.kernels.draw, uint64(b.n), tile, uint32(tile)*uint32(fanout|1)*4)
 	}
 	// Also for a hop without edges: choose finishes the offsets.
@@ -326,16 +326,14 @@ func (b *bspBatch) launch(k gpu.Kernel[bspArgs], items, each uint64, shared uint
 	}
 	shape := gpu.Shape{Grid: [3]uint32{uint32((items + each - 1) / each)}, Block: [3]uint32{bspThreads}, Shared: shared}
 	args := b.args // apart from what has pointers, which nothing of C's may reach
-	return k.Launch(b.stream, shape, &args)
+	return k.Launch(b.Stream(), shape, &args)
 }
 
 // await waits for the size that a kernel reports.
 func (b *bspBatch) await() (int64, error) {
-	word := &b.space.words()[bspSize]
-	for !gpu.Await(word, spinFor, askEvery) {
-		if err := b.lost(); err != nil {
-			return 0, err
-		}
+	word := &b.ReportWords()[bspSize]
+	if err := b.AwaitWord(word); err != nil {
+		return 0, err
 	}
 	return atomic.SwapInt64(word, 0) - 1, nil
 }

@@ -2,14 +2,18 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // transitArgs mirrors TransitArgs in kernels/research/transit.cu.
 type transitArgs struct {
-	Walk                                            walkArgs
+	Walk                                            cuda.WalkArgs
 	Order, Records, Tasks, Counts, Starts, Counters gpu.Address
 	Step, Kind, IDBits, Second, WarpMost, RowMost   uint32
 	Words                                           uint64
@@ -24,13 +28,13 @@ type transitKernels struct {
 	residentsOfOthers          int
 }
 
-func loadTransits(e *Engine) (*transitKernels, error) {
+func loadTransits(e *cuda.Engine) (*transitKernels, error) {
 	k := new(transitKernels)
 	for name, to := range map[string]*gpu.Kernel[transitArgs]{
 		"begin": &k.begin, "open": &k.open, "place": &k.place, "finish": &k.finish,
 	} {
 		var err error
-		if *to, err = KernelOf[transitArgs](e, "transit", "transit_"+name, 0); err != nil {
+		if *to, err = cuda.KernelOf[transitArgs](e, "transit", "transit_"+name, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +42,7 @@ func loadTransits(e *Engine) (*transitKernels, error) {
 		for kind, suffix := range []string{"", "_first", "_second"} {
 			for wide, bits := range []string{"32", "64"} {
 				var err error
-				if k.step[i][kind][wide], err = KernelOf[transitArgs](e, "transit", "transit_step"+alias+suffix+bits, 0); err != nil {
+				if k.step[i][kind][wide], err = cuda.KernelOf[transitArgs](e, "transit", "transit_step"+alias+suffix+bits, 0); err != nil {
 					return nil, err
 				}
 				if k.residents[i][kind][wide], err = k.step[i][kind][wide].Occupancy(transitThreads, 0); err != nil {
@@ -52,6 +56,10 @@ func loadTransits(e *Engine) (*transitKernels, error) {
 	return k, err
 }
 
+// Transits is an execution of walks, of one of the names below: walkers are grouped by the nodes that
+// they are at, NextDoor's transits (Jangda et al., section 5), in three launches per step.
+type Transits string
+
 // Executions that group by transits: ByTransits, and, to measure what these bring, without rows in shared memory
 // and without classes by the number of walkers, which leaves no block that a row would be put there for.
 const (
@@ -60,9 +68,30 @@ const (
 	PlainTransits    = "transit_plain"
 )
 
+// Executions are all of them.
+var Executions = []string{ByTransits, UncachedTransits, PlainTransits}
+
 // GroupsTransits says whether an execution groups by transits.
-func GroupsTransits(execution string) bool {
-	return execution == ByTransits || execution == UncachedTransits || execution == PlainTransits
+func GroupsTransits(execution string) bool { return slices.Contains(Executions, execution) }
+
+// Name returns the name that documents have for the execution.
+func (t Transits) Name() string { return string(t) }
+
+// Check refuses graphs whose nodes need more than 32 bits, in which transits are counted.
+func (t Transits) Check(g *cuda.Graph) error {
+	if g.Nodes>>32 != 0 {
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 nodes and more, got '%s'", request.ErrValue, t)
+	}
+	return nil
+}
+
+// Fit makes room for the walks of a flight.
+func (t Transits) Fit(f *cuda.Flight, p *cuda.Walks) error {
+	place := uint64(8)
+	if p.Second() {
+		place = 16
+	}
+	return cuda.SpaceOf[transitSpace](f.Space()).fit(f, uint64(p.Walks(f.Call().NumSeeds)), place)
 }
 
 // limit sets how many walkers a transit that shares warps has, and how many edges a row in shared memory, at most.
@@ -76,14 +105,11 @@ func (a *transitArgs) limit(execution string) {
 	}
 }
 
-// byTransits says whether walkers are grouped by where they are.
-func (p *Walks) byTransits() bool { return GroupsTransits(p.Execution) }
-
 // transitSpace is what grouping walkers takes: for each walker a place in the order and a record,
 // tasks, and two words for each vertex, of which the counts are zero between walks.
 type transitSpace struct {
-	order, records, tasks    buffer
-	counts, starts, counters buffer
+	order, records, tasks    gpu.Memory
+	counts, starts, counters gpu.Memory
 	clean                    uint64 // bytes of counts that are zero
 }
 
@@ -97,27 +123,18 @@ func (s *transitSpace) Free(stream gpu.Stream) error {
 	)
 }
 
-// fit makes room for the walks of a flight.
-func (s *transitSpace) fit(f *Flight, p *Walks) error {
-	place := uint64(8)
-	if p.Second() {
-		place = 16
-	}
-	return s.fitFor(f, uint64(p.Walks(f.call.NumSeeds)), place)
-}
-
-// fitFor makes room for so many walkers, with so many bytes for the place of each.
-func (s *transitSpace) fitFor(f *Flight, walks, place uint64) error {
-	nodes := uint64(f.graph.Nodes)
+// fit makes room for so many walkers, with so many bytes for the place of each.
+func (s *transitSpace) fit(f *cuda.Flight, walks, place uint64) error {
+	nodes := uint64(f.Graph().Nodes)
 	counts := s.counts.Address
 	for _, one := range []struct {
-		buffer *buffer
+		memory *gpu.Memory
 		bytes  uint64
 	}{
 		{&s.order, place * walks}, {&s.records, 16 * walks}, {&s.tasks, 16 * (walks/transitWarp + 1)},
 		{&s.counts, 4 * (nodes + transitSide)}, {&s.starts, 4 * nodes}, {&s.counters, 4 * 2 * transitCounters},
 	} {
-		if err := one.buffer.fit(f.space, one.bytes, f.stream); err != nil {
+		if err := f.Space().Grow(one.memory, one.bytes, f.Stream()); err != nil {
 			return err
 		}
 	}
@@ -127,47 +144,47 @@ func (s *transitSpace) fitFor(f *Flight, walks, place uint64) error {
 	if s.clean == s.counts.Size {
 		return nil
 	}
-	err := f.stream.Fill32(s.counts.Address, 0, s.counts.Size/4)
+	err := f.Stream().Fill32(s.counts.Address, 0, s.counts.Size/4)
 	if err == nil {
 		s.clean = s.counts.Size
 	}
 	return err
 }
 
-// launchTransits puts three launches for each step into the stream.
-func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
-	k, err := Kept(f.engine, "transit", loadTransits)
+// Launch puts three launches for each step into the stream.
+func (t Transits) Launch(f *cuda.Flight, p *cuda.Walks, walks *cuda.WalkArgs, kind int) error {
+	k, err := cuda.Kept(f.Engine(), "transit", loadTransits)
 	if err != nil {
 		return err
 	}
-	g, s := f.graph, SpaceOf[transitSpace](f.space)
+	g, s := f.Graph(), cuda.SpaceOf[transitSpace](f.Space())
 	args := transitArgs{
 		Walk: *walks, Order: s.order.Address, Records: s.records.Address, Tasks: s.tasks.Address,
 		Counts: s.counts.Address, Starts: s.starts.Address, Counters: s.counters.Address,
-		IDBits: uint32(g.IDBits), Second: word(kind == walkSecond),
-		Words: (f.need.Out - walks.NodesAt) / 4,
+		IDBits: uint32(g.IDBits), Second: cuda.Word(p.Second()),
+		Words: (f.Needs().Out - walks.NodesAt) / 4,
 	}
-	args.limit(p.Execution)
+	args.limit(string(t))
 	// Launches that come to no end leave counts behind.
 	clean := s.clean
 	s.clean = 0
 	// Blocks that wait for others to end would begin with what is left.
 	launch := func(kernel *gpu.Kernel[transitArgs], residents int, items uint64) error {
-		most := residents * f.engine.context.Properties().Multiprocessors
+		most := residents * f.Engine().Context().Properties().Multiprocessors
 		blocks := max(min(int((items+transitThreads-1)/transitThreads), most), 1)
-		if f.call.Grid > 0 {
-			blocks = min(f.call.Grid, blocks)
+		if f.Call().Grid > 0 {
+			blocks = min(f.Call().Grid, blocks)
 		}
-		blocks = f.call.within(blocks, most)
+		blocks = f.Call().Within(blocks, most)
 		shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{transitThreads}}
-		return kernel.Launch(f.stream, shape, &args)
+		return kernel.Launch(f.Stream(), shape, &args)
 	}
 	if err := launch(&k.begin, k.residentsOfOthers, max(walks.Walks, args.Words/8)); err != nil {
 		return err
 	}
 	// Whether open goes through vertices or walkers is known on the device alone.
 	looks := max(walks.Walks, min(walks.Nodes, transitSparse*walks.Walks)) / transitSide
-	alias, wide := word(g.Alias != 0), g.wide()
+	alias, wide := cuda.Word(g.Alias != 0), g.Wide()
 	step, residents := &k.step[alias][kind][wide], k.residents[alias][kind][wide]
 	length := walks.Length
 	if walks.Walks == 0 {
@@ -184,7 +201,7 @@ func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
 		}
 	}
 	if p.Top == 0 {
-		err = k.finish.Launch(f.stream, gpu.Shape{Grid: [3]uint32{1}, Block: [3]uint32{32}}, &args)
+		err = k.finish.Launch(f.Stream(), gpu.Shape{Grid: [3]uint32{1}, Block: [3]uint32{32}}, &args)
 	}
 	if err != nil {
 		return err

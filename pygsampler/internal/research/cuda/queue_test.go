@@ -10,35 +10,36 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
 // unordered is a call that may number vertices as they arrive.
-func unordered(is bool) Call { return Call{Plan: &Queue{Unordered: is}} }
+func unordered(is bool) cuda.Call { return cuda.Call{Plan: &Queue{Unordered: is}} }
 
 // queueCheck compares batches of the task queue, one for each grid, with the CPU's:
 // byte for byte where ordered, else as sameSample does.
-func queueCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grids ...int) {
+func queueCheck(t *testing.T, e *cuda.Engine, s gpu.Stream, d *cuda.Graph, r cpu.Request, c cuda.Call, grids ...int) {
 	t.Helper()
 	if err := queueCompare(e, s, d, r, c, grids...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func queueCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grids ...int) error {
+func queueCompare(e *cuda.Engine, s gpu.Stream, d *cuda.Graph, r cpu.Request, c cuda.Call, grids ...int) error {
 	want, err := onCPU(&r)
 	if err != nil {
 		return err
 	}
-	p := &Queue{Hops: Hops{r.Hops}}
+	p := &Queue{Hops: cuda.Hops{Hops: r.Hops}}
 	if like, ok := c.Plan.(*Queue); ok {
 		p.Unordered, p.FetchSize = like.Unordered, like.FetchSize
 	}
 	c.Plan, c.Stream = p, s.Handle()
 	c = with(c, r.Request, "queue")
-	k, err := Kept(e, "queue", loadQueue)
+	k, err := cuda.Kept(e, "queue", loadQueue)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func TestQueueEveryDegreeAndFanout(t *testing.T) {
 			for _, replace := range []bool{false, true} {
 				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{41 - fanout, fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
 				plan := &Queue{Unordered: fanout%4 == 0, FetchSize: fanout % 7}
-				queueCheck(t, e, s, d, r, Call{Plan: plan}, int(1+fanout%5))
+				queueCheck(t, e, s, d, r, cuda.Call{Plan: plan}, int(1+fanout%5))
 			}
 		}
 	}
@@ -84,16 +85,16 @@ func TestQueueEveryDegreeAndFanout(t *testing.T) {
 
 func TestQueueRandomGraphs(t *testing.T) {
 	e, s := device(t)
-	deep := slices.Repeat([]int64{1}, mostHops)
+	deep := slices.Repeat([]int64{1}, cuda.MostHops)
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 32)
 		for _, size := range []int{0, 1, 33, 700, 5000} {
 			for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
-				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: i%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
-				queueCheck(t, e, s, d, r, Call{}, 0, 1+i%3)
-				queueCheck(t, e, s, d, r, Call{Plan: &Queue{FetchSize: 5}}, 0)
+				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: i%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(csctest.Mixed(size), bits)}}}
+				queueCheck(t, e, s, d, r, cuda.Call{}, 0, 1+i%3)
+				queueCheck(t, e, s, d, r, cuda.Call{Plan: &Queue{FetchSize: 5}}, 0)
 				r.Replace = !r.Replace
-				queueCheck(t, e, s, d, r, Call{Plan: &Queue{Unordered: true, FetchSize: MostFetched}}, 7)
+				queueCheck(t, e, s, d, r, cuda.Call{Plan: &Queue{Unordered: true, FetchSize: MostFetched}}, 7)
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 		seeds := []int64{3, 1, 399, 200, 3}
 		for _, fanouts := range [][]int64{{4, 4}, {50, 3}, {-1}} {
 			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}}}
-			queueCheck(t, e, s, d, r, Call{}, 2)
+			queueCheck(t, e, s, d, r, cuda.Call{}, 2)
 			queueCheck(t, e, s, d, r, unordered(true), 2)
 		}
 	}
@@ -124,8 +125,8 @@ func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 
 func TestQueueAwkwardGraphs(t *testing.T) {
 	e, s := device(t)
-	awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
-		queueCheck(t, e, s, d, r, Call{}, 0, 3)
+	awkward(t, e, func(t *testing.T, d *cuda.Graph, r cpu.Request) {
+		queueCheck(t, e, s, d, r, cuda.Call{}, 0, 3)
 		queueCheck(t, e, s, d, r, unordered(true), 3)
 	}, slices.Repeat([]int64{1}, 9))
 }
@@ -135,10 +136,10 @@ func TestQueueAwkwardGraphs(t *testing.T) {
 func TestQueueFetchSizes(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(300, 2), 310, 32, 64, false)
-	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, -1, 4}}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(mixedSeeds(40), 32)}}}
+	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, -1, 4}}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(csctest.Mixed(40), 32)}}}
 	for _, fetchSize := range []int64{1, 5, MostFetched - 1, MostFetched} {
-		queueCheck(t, e, s, d, r, Call{Plan: &Queue{FetchSize: fetchSize}}, 1, 3)
-		queueCheck(t, e, s, d, r, Call{Plan: &Queue{FetchSize: fetchSize, Unordered: true}}, 2)
+		queueCheck(t, e, s, d, r, cuda.Call{Plan: &Queue{FetchSize: fetchSize}}, 1, 3)
+		queueCheck(t, e, s, d, r, cuda.Call{Plan: &Queue{FetchSize: fetchSize, Unordered: true}}, 2)
 	}
 }
 
@@ -161,7 +162,7 @@ func TestQueueFindsVerticesLateFirst(t *testing.T) {
 	}
 	for _, fanouts := range [][]int64{{2, 2, 2, 2}, {-1, -1, -1}, {1, 2, 3, 1, 2, 3}} {
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 11, Seeds: csctest.Array(seeds, 32)}}}
-		queueCheck(t, e, s, d, r, Call{}, 1, 2, 5, 0)
+		queueCheck(t, e, s, d, r, cuda.Call{}, 1, 2, 5, 0)
 		queueCheck(t, e, s, d, r, unordered(true), 1, 2, 5, 0)
 	}
 }
@@ -180,8 +181,8 @@ func TestQueueExcludes(t *testing.T) {
 		}
 		for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
 			r := cpu.Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
-			queueCheck(t, e, s, d, r, Call{Exclude: excluded}, 0, 2)
-			queueCheck(t, e, s, d, r, Call{Exclude: excluded, Plan: &Queue{Unordered: true}}, 3)
+			queueCheck(t, e, s, d, r, cuda.Call{Exclude: excluded}, 0, 2)
+			queueCheck(t, e, s, d, r, cuda.Call{Exclude: excluded, Plan: &Queue{Unordered: true}}, 3)
 		}
 	}
 }
@@ -207,12 +208,12 @@ func TestQueueOverflows(t *testing.T) {
 				}
 				small := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}}}
 				large := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}}}
-				d.needs = make(map[shape]Needs)
-				queueCheck(t, e, s, d, small, Call{}, 3)
-				before := SpaceOf[queueSpace](e.idle[0]).most
+				d = e.NewGraph(d.Arrays)
+				queueCheck(t, e, s, d, small, cuda.Call{}, 3)
+				before := cuda.SpaceOf[queueSpace](idle(t, e, d)).most
 				queueCheck(t, e, s, d, large, unordered(is), 3)
 				queueCheck(t, e, s, d, small, unordered(is), 5)
-				if after := SpaceOf[queueSpace](e.idle[0]).most; after.edges <= before.edges || after.found <= before.found {
+				if after := cuda.SpaceOf[queueSpace](idle(t, e, d)).most; after.edges <= before.edges || after.found <= before.found {
 					t.Errorf("fanouts %v: room for %v before and %v after: nothing overflowed", fanouts, before, after)
 				}
 			}
@@ -229,11 +230,11 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		needed := uint64(600) // the header and the seeds, but not the vertices
 		for try := 0; ; try++ {
-			m, err := e.pool.Alloc(s, needed)
+			m, err := e.Pool().Alloc(s, needed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := with(Call{Plan: &Queue{Hops: Hops{r.Hops}, Unordered: unordered}, Stream: s.Handle(), Out: m.Address, OutBytes: needed}, r.Request, "queue")
+			c := with(cuda.Call{Plan: &Queue{Hops: cuda.Hops{Hops: r.Hops}, Unordered: unordered}, Stream: s.Handle(), Out: m.Address, OutBytes: needed}, r.Request, "queue")
 			b, err := sample(e, d, c)
 			if err != nil {
 				t.Fatal(err)
@@ -276,11 +277,11 @@ func TestQueueOfFewTasks(t *testing.T) {
 	rows := csctest.RandomRows(3000, 9)
 	g, d := graphOf(t, e, rows, 3000, 32, 32, false)
 	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}}}
-	queueCheck(t, e, s, d, r, Call{}, 2)
+	queueCheck(t, e, s, d, r, cuda.Call{}, 2)
 	for _, tasks := range []int64{1, 40, 41, 300, 1000} {
-		SpaceOf[queueSpace](e.idle[0]).limit = tasks
-		queueCheck(t, e, s, d, r, Call{}, 4)
-		if SpaceOf[queueSpace](e.idle[0]).limit != 0 {
+		cuda.SpaceOf[queueSpace](idle(t, e, d)).limit = tasks
+		queueCheck(t, e, s, d, r, cuda.Call{}, 4)
+		if cuda.SpaceOf[queueSpace](idle(t, e, d)).limit != 0 {
 			t.Errorf("%d tasks were room enough", tasks)
 		}
 	}
@@ -290,7 +291,7 @@ func TestQueueManyRepeats(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
 	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}
-	queueCheck(t, e, s, d, r, Call{}, make([]int, 300)...)
+	queueCheck(t, e, s, d, r, cuda.Call{}, make([]int, 300)...)
 }
 
 // Tags that run out begin anew, with cleared claims.
@@ -298,10 +299,10 @@ func TestQueueTagsRunOut(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
 	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
-	queueCheck(t, e, s, d, r, Call{}, 2)
-	SpaceOf[queueSpace](e.idle[0]).nextTag = 2
-	queueCheck(t, e, s, d, r, Call{}, 2, 2, 2, 2)
-	if tag := SpaceOf[queueSpace](e.idle[0]).nextTag; tag != queueTags-2-2 {
+	queueCheck(t, e, s, d, r, cuda.Call{}, 2)
+	cuda.SpaceOf[queueSpace](idle(t, e, d)).nextTag = 2
+	queueCheck(t, e, s, d, r, cuda.Call{}, 2, 2, 2, 2)
+	if tag := cuda.SpaceOf[queueSpace](idle(t, e, d)).nextTag; tag != queueTags-2-2 {
 		t.Errorf("next tag %d", tag)
 	}
 }
@@ -316,14 +317,14 @@ func TestQueueSeedOutOfRange(t *testing.T) {
 			wrong := slices.Clone(seeds)
 			wrong[at], wrong[1499] = bad, bad
 			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(wrong, 64)}}}
-			_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, "queue"))
+			_, err := sample(e, d, with(cuda.Call{Stream: s.Handle()}, r.Request, "queue"))
 			want := fmt.Sprintf("seeds[%d]: expected an id in [0, 2000), got %d", at, bad)
 			if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(seeds, 64)}}}
-		queueCheck(t, e, s, d, r, Call{}, 4)
+		queueCheck(t, e, s, d, r, cuda.Call{}, 4)
 	}
 }
 
@@ -334,7 +335,7 @@ func TestQueueTogether(t *testing.T) {
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	var wg sync.WaitGroup
 	for worker := range 6 {
-		stream, err := e.context.NewStream()
+		stream, err := e.Context().NewStream()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +345,7 @@ func TestQueueTogether(t *testing.T) {
 				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}}
 				err := queueCompare(e, stream, d, r, unordered(worker%2 == 1), 16)
 				if err == nil && i%3 == 0 {
-					err = compare(e, stream, d, &r, 0)
+					err = modeCompare(e, stream, d, r, cuda.Call{}, "auto", 0)
 				}
 				if err != nil {
 					t.Error(err)
@@ -354,12 +355,12 @@ func TestQueueTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	used := e.pool.Used()
+	used := e.Pool().Used()
 	for range 20 {
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
-		queueCheck(t, e, s, d, r, Call{}, 0)
+		queueCheck(t, e, s, d, r, cuda.Call{}, 0)
 	}
-	if after := e.pool.Used(); after != used {
+	if after := e.Pool().Used(); after != used {
 		t.Errorf("the pool held %d bytes, then %d", used, after)
 	}
 }

@@ -1,10 +1,11 @@
-package rng
+package cpu
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/uniformity"
 )
 
@@ -41,7 +42,7 @@ func TestReservoirsFollowTheirLaw(t *testing.T) {
 		for n := 1; n < degree; n++ {
 			law := lawOf(degree, n)
 			found, subsets := map[string]float64{}, map[string]float64{}
-			stream, pos := NewStream(7, 1, 2, 3, Reservoirs), make([]int64, n)
+			stream, pos := rng.NewStream(7, 1, 2, 3, rng.Reservoirs), make([]int64, n)
 			trials := 400 * len(law)
 			for v := range uint64(trials) {
 				Reservoir(pos, stream.State(v), int64(degree))
@@ -80,7 +81,7 @@ func TestReservoirsFollowTheirLaw(t *testing.T) {
 
 // Positions are distinct and within the row, also of long ones.
 func TestReservoirIsDistinct(t *testing.T) {
-	stream := NewStream(3, 0, 0, 0, Reservoirs)
+	stream := rng.NewStream(3, 0, 0, 0, rng.Reservoirs)
 	for _, k := range []struct {
 		degree int64
 		n      int

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -24,12 +25,12 @@ type queueArgs struct {
 	IndptrBits, EdgeIDBits, OutEdgeBits, SeedBits      uint32
 	Hops, Replace, Ordered, Widest, Fewest, Fetch      uint32
 	Tag, Key0, Key1, Batch0, Batch1                    uint32
-	Fanouts                                            [mostHops]int64
+	Fanouts                                            [cuda.MostHops]int64
 }
 
 // Queue is mode "queue": all hops in one cooperative launch without barriers between them.
 type Queue struct {
-	Hops
+	cuda.Hops
 	Unordered bool  // vertices may be numbered as they arrive
 	FetchSize int64 // tasks that a block asks for at a time, up to MostFetched; 0: by the backlog
 }
@@ -43,14 +44,14 @@ type queueKernels struct {
 	most int                      // blocks that run at a time, of either and whatever the fanouts
 }
 
-func loadQueue(e *Engine) (k *queueKernels, err error) {
-	const shared = queueTile * (direct | 1) * 4
+func loadQueue(e *cuda.Engine) (k *queueKernels, err error) {
+	const shared = queueTile * (cuda.Direct | 1) * 4
 	k = new(queueKernels)
 	for i, name := range []string{"queue32", "queue64"} {
-		if k.of[i], err = KernelOf[queueArgs](e, "queue", name, shared); err != nil {
+		if k.of[i], err = cuda.KernelOf[queueArgs](e, "queue", name, shared); err != nil {
 			return nil, err
 		}
-		resident, err := k.of[i].Resident(threads, shared)
+		resident, err := k.of[i].Resident(queueThreads, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +67,8 @@ func loadQueue(e *Engine) (k *queueKernels, err error) {
 type queueSpace struct {
 	claims  gpu.Memory // two words a vertex
 	counts  gpu.Memory // the queue's counters, the meetings' counter, the slots
-	queue   buffer     // a word a task
-	scratch buffer     // all else, laid out anew for each launch
+	queue   gpu.Memory // a word a task
+	scratch gpu.Memory // all else, laid out anew for each launch
 	nextTag uint32     // 0: claims must be cleared
 	dirty   bool       // a launch was lost
 
@@ -82,61 +83,61 @@ type queueSizes struct{ tasks, found, edges int64 }
 const (
 	queueArrivedAt = 64
 	queueSlotsAt   = 128
-	queueMostEdges = mostEdges - 1
+	queueMostEdges = cuda.MostEdges - 1
 )
 
 // fit makes room for the batch of a flight, of so many hops.
-func (q *queueSpace) fit(f *Flight, hops int64) error {
-	w, nodes, widths := f.space, max(f.graph.Nodes, 1), f.graph.widths()
+func (q *queueSpace) fit(f *cuda.Flight, hops int64) error {
+	w, nodes, widths := f.Space(), max(f.Graph().Nodes, 1), f.Graph().Widths()
 	// need.Out is about all edges of the batch, need.Rows and need.Edges are of its
 	// outermost hop.
 	guess := queueSizes{
-		tasks: min(f.need.Rows, nodes) * max(hops, 1), found: min(f.need.Rows+f.need.Edges, nodes),
-		edges: int64(f.need.Out) / (widths.ID + widths.EdgeID),
+		tasks: min(f.Needs().Rows, nodes) * max(hops, 1), found: min(f.Needs().Rows+f.Needs().Edges, nodes),
+		edges: int64(f.Needs().Out) / (widths.ID + widths.EdgeID),
 	}
-	q.most.tasks = max(q.most.tasks, guess.tasks, f.call.NumSeeds*hops, 1<<12)
-	q.most.found = max(q.most.found, guess.found, f.call.NumSeeds, 1<<12)
+	q.most.tasks = max(q.most.tasks, guess.tasks, f.Call().NumSeeds*hops, 1<<12)
+	q.most.found = max(q.most.found, guess.found, f.Call().NumSeeds, 1<<12)
 	q.most.edges = max(q.most.edges, min(guess.edges, queueMostEdges), 1<<13)
 	if q.counts.Size == 0 {
 		var err error
-		if q.counts, err = w.engine.pool.Alloc(f.stream, queueSlotsAt+2*(mostHops+1)*4*mostBlocks); err != nil {
+		if q.counts, err = f.Engine().Pool().Alloc(f.Stream(), queueSlotsAt+2*(cuda.MostHops+1)*4*cuda.MostBlocks); err != nil {
 			return err
 		}
 		q.dirty = true
 	}
 	if bytes := uint64(nodes) * 8; q.claims.Size < bytes {
-		err := q.claims.Free(f.stream)
+		err := q.claims.Free(f.Stream())
 		if err == nil {
-			q.claims, err = w.engine.pool.Alloc(f.stream, bytes)
+			q.claims, err = f.Engine().Pool().Alloc(f.Stream(), bytes)
 		}
 		if err != nil {
 			return err
 		}
 		q.nextTag = 0
 	}
-	tasks, found := q.room(f.graph, hops)
+	tasks, found := q.room(f.Graph(), hops)
 	had := q.queue.Size
-	if err := q.queue.fit(w, uint64(tasks)*8, f.stream); err != nil {
+	if err := w.Grow(&q.queue, uint64(tasks)*8, f.Stream()); err != nil {
 		return err
 	}
 	q.dirty = q.dirty || q.queue.Size != had
 	if q.dirty {
-		if err := q.clear(f.stream); err != nil {
+		if err := q.clear(f.Stream()); err != nil {
 			return err
 		}
 	}
 	if q.nextTag == 0 {
-		if err := f.stream.Fill32(q.claims.Address, ^uint32(0), q.claims.Size/4); err != nil {
+		if err := f.Stream().Fill32(q.claims.Address, ^uint32(0), q.claims.Size/4); err != nil {
 			return err
 		}
 		q.nextTag = queueTags - 2 // all ones stand for no tag
 	}
 	args := queueArgs{}
-	return q.scratch.fit(w, q.layOut(&args, tasks, found, f.call.NumSeeds, hops, widths), f.stream)
+	return w.Grow(&q.scratch, q.layOut(&args, tasks, found, f.Call().NumSeeds, hops, widths), f.Stream())
 }
 
 // room is what there is room for and a batch of the graph can use.
-func (q *queueSpace) room(g *Graph, hops int64) (tasks, found int64) {
+func (q *queueSpace) room(g *cuda.Graph, hops int64) (tasks, found int64) {
 	nodes := max(g.Nodes, 1)
 	tasks, found = min(q.most.tasks, queueMostEdges), min(q.most.found, nodes, queueMostEdges)
 	if hops > 0 && nodes <= queueMostEdges/hops {
@@ -183,29 +184,29 @@ func (q *queueSpace) Free(s gpu.Stream) error {
 }
 
 // Fit makes room for tasks, and for what is found.
-func (p *Queue) Fit(f *Flight) error {
-	return SpaceOf[queueSpace](f.space).fit(f, int64(len(p.Fanouts)))
+func (p *Queue) Fit(f *cuda.Flight) error {
+	return cuda.SpaceOf[queueSpace](f.Space()).fit(f, int64(len(p.Fanouts)))
 }
 
 // Launch puts that launch into the stream.
-func (p *Queue) Launch(f *Flight) error {
-	c, g, q := &f.call, f.graph, SpaceOf[queueSpace](f.space)
-	k, err := Kept(f.engine, "queue", loadQueue)
+func (p *Queue) Launch(f *cuda.Flight) error {
+	c, g, q := f.Call(), f.Graph(), cuda.SpaceOf[queueSpace](f.Space())
+	k, err := cuda.Kept(f.Engine(), "queue", loadQueue)
 	if err != nil {
 		return err
 	}
 	hops := int64(len(p.Fanouts))
 	out, bytes := f.Region()
-	random := c.random()
+	random := c.Random()
 	args := queueArgs{
-		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Seeds: c.Seeds, Excluded: f.space.excluded.Address,
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Seeds: c.Seeds, Excluded: f.Excluded(),
 		Claims: q.claims.Address, Counts: q.counts.Address, Arrived: q.counts.Address + queueArrivedAt,
 		Slots: q.counts.Address + queueSlotsAt, Queue: q.queue.Address,
-		Out: out, Report: f.space.report.Address, OutCapacity: bytes,
+		Out: out, Report: f.Report(), OutCapacity: bytes,
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
 		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
-		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
-		SeedBits: uint32(c.SeedBits), Hops: uint32(hops), Replace: word(p.Replace), Ordered: word(!p.Unordered), Fewest: fewest(1), Fetch: uint32(p.FetchSize),
+		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.StoredEdgeIDBits(), OutEdgeBits: uint32(g.SampleBits()),
+		SeedBits: uint32(c.SeedBits), Hops: uint32(hops), Replace: cuda.Word(p.Replace), Ordered: cuda.Word(!p.Unordered), Fewest: fewest(1), Fetch: uint32(p.FetchSize),
 		Tag: q.nextTag, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
 	q.nextTag--
@@ -213,23 +214,23 @@ func (p *Queue) Launch(f *Flight) error {
 	if q.limit > 0 {
 		tasks, q.limit = min(tasks, q.limit), 0
 	}
-	q.layOut(&args, tasks, found, c.NumSeeds, hops, g.widths())
+	q.layOut(&args, tasks, found, c.NumSeeds, hops, g.Widths())
 	for i, fanout := range p.Fanouts {
 		args.Fanouts[i] = fanout
-		if fanout <= direct {
+		if fanout <= cuda.Direct {
 			args.Widest = max(args.Widest, uint32(max(fanout, 0)))
 		}
 		args.Fewest = min(args.Fewest, fewest(fanout))
 	}
-	grid := f.grid(2)
+	grid := f.Grid(2)
 	if c.Grid == 0 {
-		grid = c.within(min(grid, k.most), k.most)
+		grid = c.Within(min(grid, k.most), k.most)
 	}
 	shape := gpu.Shape{
-		Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{threads}, Shared: queueTile * (args.Widest | 1) * 4,
+		Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{queueThreads}, Shared: queueTile * (args.Widest | 1) * 4,
 		Cooperative: true,
 	}
-	return k.of[g.wide()].Launch(f.stream, shape, &args)
+	return k.of[g.Wide()].Launch(f.Stream(), shape, &args)
 }
 
 // fewest is how many tasks of a fanout give each thread of a block an edge: fewer
@@ -238,24 +239,24 @@ func fewest(fanout int64) uint32 {
 	if fanout < 0 {
 		return 2
 	}
-	return uint32(min(max(threads/max(fanout, 1), 1), 32))
+	return uint32(min(max(queueThreads/max(fanout, 1), 1), 32))
 }
 
 // Arrived makes more room after a launch that ran out of it.
-func (p *Queue) Arrived(f *Flight, status, detail int64) (again bool, err error) {
+func (p *Queue) Arrived(f *cuda.Flight, status, detail int64) (again bool, err error) {
 	if status != statusQueueFull {
 		return p.Hops.Arrived(f, status, detail)
 	}
-	q, words := SpaceOf[queueSpace](f.space), f.space.words()
+	q, full := cuda.SpaceOf[queueSpace](f.Space()), f.ReportWords()[cuda.ReportHeader:]
 	if needed := uint64(detail); needed > 0 {
-		f.need.Out = needed
-		if f.call.Out != 0 {
-			f.outTooSmall(needed)
+		f.Needs().Out = needed
+		if f.Call().Out != 0 {
+			f.OutTooSmall(needed)
 			return false, nil
 		}
 		return true, nil
 	}
-	tasks, found, edges := words[queueFullTasks], words[queueFullFound], words[queueFullEdges]
+	tasks, found, edges := full[queueFullTasks], full[queueFullFound], full[queueFullEdges]
 	if edges > queueMostEdges {
 		return false, fmt.Errorf("%w: a batch of %d edges or more: expected fewer than 2^31 on a GPU", request.ErrOverflow, edges)
 	}

@@ -11,15 +11,17 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	researchcpu "github.com/pygsampler/pygsampler/pygsampler/internal/research/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
 // modeCompare compares batches of a mode, one for each grid, with the CPU's, and
 // their layout with that of the persistent kernel.
-func modeCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, mode string, grids ...int) error {
-	if r.Reservoir = ofReservoirs(mode); r.Reservoir {
-		r.Replace = false
+func modeCompare(e *cuda.Engine, s gpu.Stream, d *cuda.Graph, r cpu.Request, c cuda.Call, mode string, grids ...int) error {
+	if ofReservoirs(mode) {
+		r.Draw, r.Replace = researchcpu.Reservoirs, false
 	}
 	want, err := onCPU(&r)
 	if err != nil {
@@ -48,7 +50,7 @@ func modeCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, mode 
 		if !got.Equal(want) {
 			return fmt.Errorf("%s:\n got %.300s\nwant %.300s", where, fmt.Sprint(got), fmt.Sprint(want))
 		}
-		if r.Reservoir {
+		if r.Draw != nil {
 			continue // other edges than the persistent kernel's, and so another size
 		}
 		if got, want := b.Header, p.Header; !slices.Equal(got, want) {
@@ -58,7 +60,7 @@ func modeCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, mode 
 	return nil
 }
 
-func modeCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, mode string, grids ...int) {
+func modeCheck(t *testing.T, e *cuda.Engine, s gpu.Stream, d *cuda.Graph, r cpu.Request, c cuda.Call, mode string, grids ...int) {
 	t.Helper()
 	if err := modeCompare(e, s, d, r, c, mode, grids...); err != nil {
 		t.Fatal(err)
@@ -75,7 +77,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			for fanout := int64(1); fanout <= 40; fanout++ {
 				for _, replace := range []bool{false, true} {
 					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
-					modeCheck(t, e, s, d, r, Call{}, mode, 0)
+					modeCheck(t, e, s, d, r, cuda.Call{}, mode, 0)
 				}
 			}
 		}
@@ -89,9 +91,9 @@ func testMode(t *testing.T, mode string, grids ...int) {
 					for k, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
 						r := cpu.Request{
 							Relation: g,
-							Request:  request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: (k+size)%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}},
+							Request:  request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: (k+size)%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(csctest.Mixed(size), bits)}},
 						}
-						modeCheck(t, e, s, d, r, Call{}, mode, grids...)
+						modeCheck(t, e, s, d, r, cuda.Call{}, mode, grids...)
 					}
 				}
 			}
@@ -99,9 +101,9 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	})
 	t.Run("awkward", func(t *testing.T) {
 		e, s := device(t)
-		awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
+		awkward(t, e, func(t *testing.T, d *cuda.Graph, r cpu.Request) {
 			if withIDs := r.Relation.EdgeIDs.Bits != 0; withIDs == (r.Relation.Rows()%2 == 0) { // one of the two will do
-				modeCheck(t, e, s, d, r, Call{}, mode, grids...)
+				modeCheck(t, e, s, d, r, cuda.Call{}, mode, grids...)
 			}
 		})
 	})
@@ -111,7 +113,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		g, d := graphOf(t, e, csctest.RandomRows(200000, 5), 200000, 32, 64, false)
 		for _, fanouts := range [][]int64{{10, 10}, {3, 40}, {-1}} {
 			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(60000, 3), 32)}}}
-			modeCheck(t, e, s, d, r, Call{}, mode, 0)
+			modeCheck(t, e, s, d, r, cuda.Call{}, mode, 0)
 		}
 	})
 	t.Run("exclusions", func(t *testing.T) {
@@ -128,7 +130,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			}
 			for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
 				r := cpu.Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
-				modeCheck(t, e, s, d, r, Call{Exclude: excluded}, mode, grids...)
+				modeCheck(t, e, s, d, r, cuda.Call{Exclude: excluded}, mode, grids...)
 			}
 		}
 	})
@@ -137,13 +139,13 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 		for _, bad := range []int64{-1, 2, 1 << 40} {
 			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}}
-			_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, mode))
+			_, err := sample(e, d, with(cuda.Call{Stream: s.Handle()}, r.Request, mode))
 			want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 			if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 			r.Seeds = csctest.Array([]int64{0, 1, 0}, 64)
-			modeCheck(t, e, s, d, r, Call{}, mode, 0)
+			modeCheck(t, e, s, d, r, cuda.Call{}, mode, 0)
 		}
 	})
 	// Output of the caller's: refused while it is too small, then used.
@@ -151,10 +153,10 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}}
-		c := with(Call{Stream: s.Handle()}, r.Request, mode)
+		c := with(cuda.Call{Stream: s.Handle()}, r.Request, mode)
 		var want []int64
 		for bytes, tries := uint64(64), 0; ; tries++ {
-			out, err := e.pool.Alloc(s, bytes)
+			out, err := e.Pool().Alloc(s, bytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,15 +201,15 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		bad := good
 		bad.Seeds = csctest.Array([]int64{0, 300, 0}, 64)
 		for bytes := uint64(64); ; bytes += 64 {
-			out, err := e.pool.Alloc(s, bytes)
+			out, err := e.Pool().Alloc(s, bytes)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := sample(e, d, with(Call{Stream: s.Handle(), Out: out.Address, OutBytes: bytes}, bad.Request, mode))
+			b, err := sample(e, d, with(cuda.Call{Stream: s.Handle(), Out: out.Address, OutBytes: bytes}, bad.Request, mode))
 			if freed := out.Free(s); freed != nil {
 				t.Fatal(freed)
 			}
-			modeCheck(t, e, s, d, good, Call{}, mode, 0)
+			modeCheck(t, e, s, d, good, cuda.Call{}, mode, 0)
 			if errors.Is(err, request.ErrIndex) {
 				return
 			}
@@ -223,10 +225,10 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		defer gpu.EndFaults()
 		g, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 32, 64, false)
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{40, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array([]int64{5, 6, 5, 7}, 32)}}}
-		modeCheck(t, e, s, d, r, Call{}, mode, grids...)
-		used := e.pool.Used()
+		modeCheck(t, e, s, d, r, cuda.Call{}, mode, grids...)
+		used := e.Pool().Used()
 		for n := int64(1); ; n++ {
-			c := with(Call{Stream: s.Handle(), Own: n%2 == 0}, r.Request, mode)
+			c := with(cuda.Call{Stream: s.Handle(), Own: n%2 == 0}, r.Request, mode)
 			gpu.Inject(gpu.Fault{First: n, Code: 999})
 			b, err := sample(e, d, c)
 			name := gpu.Faulted()
@@ -239,8 +241,8 @@ func testMode(t *testing.T, mode string, grids ...int) {
 					t.Fatal(err)
 				}
 			}
-			modeCheck(t, e, s, d, r, Call{}, mode, grids[len(grids)-1])
-			if after := e.pool.Used(); after > used {
+			modeCheck(t, e, s, d, r, cuda.Call{}, mode, grids[len(grids)-1])
+			if after := e.Pool().Used(); after > used {
 				t.Fatalf("call %d, %s: the pool held %d bytes, then %d", n, name, used, after)
 			}
 			if name == "" {
@@ -256,10 +258,10 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
-		modeCheck(t, e, s, d, r, Call{}, mode, 0)
-		SpaceOf[hopSpace](e.idle[0]).wide.next = 3
+		modeCheck(t, e, s, d, r, cuda.Call{}, mode, 0)
+		idle(t, e, d).LeaveTags(3)
 		for range 6 {
-			modeCheck(t, e, s, d, r, Call{}, mode, 0, 0)
+			modeCheck(t, e, s, d, r, cuda.Call{}, mode, 0, 0)
 		}
 	})
 	t.Run("together", func(t *testing.T) {
@@ -267,7 +269,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 		var wg sync.WaitGroup
 		for worker := range 4 {
-			stream, err := e.context.NewStream()
+			stream, err := e.Context().NewStream()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -276,7 +278,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 				for i := range 10 {
 					seeds := csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)
 					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: seeds}}}
-					if err := modeCompare(e, stream, d, r, Call{Own: i%2 == 0}, mode, grids[len(grids)-1]); err != nil {
+					if err := modeCompare(e, stream, d, r, cuda.Call{Own: i%2 == 0}, mode, grids[len(grids)-1]); err != nil {
 						t.Error(err)
 						return
 					}
@@ -284,10 +286,10 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			})
 		}
 		wg.Wait()
-		used := e.pool.Used()
+		used := e.Pool().Used()
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
-		modeCheck(t, e, s, d, r, Call{}, mode, make([]int, 30)...)
-		if after := e.pool.Used(); after != used {
+		modeCheck(t, e, s, d, r, cuda.Call{}, mode, make([]int, 30)...)
+		if after := e.Pool().Used(); after != used {
 			t.Errorf("the pool held %d bytes, then %d", used, after)
 		}
 	})
