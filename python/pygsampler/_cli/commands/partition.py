@@ -77,7 +77,8 @@ def command(
             raise click.UsageError("--reorder: expected none for a heterogeneous graph")
         if node_data:
             raise click.UsageError(
-                "--node-data: expected none for a heterogeneous graph, all of whose arrays are written"
+                "--node-data: expected none for a heterogeneous graph, "
+                "all of whose arrays are written"
             )
         more = {"out_edges": out_edges, "times": times, "replace": replace}
         with opened as types:
