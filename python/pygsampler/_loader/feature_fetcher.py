@@ -61,9 +61,9 @@ class FeatureFetcher:
         self._device, self._frames = graph._device, {}
         edges, nodes = graph._source._rows()
         taken = {} if labels is None else {LABELS: labels}
-        self._nodes = self._taken(features, "features", nodes.number, "vertices", MiniBatch)
+        self._nodes = self._taken(features, "features", nodes.number, "nodes", MiniBatch)
         self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", Block)
-        self._labels = self._taken(taken, "labels", nodes.number, "vertices", MiniBatch)
+        self._labels = self._taken(taken, "labels", nodes.number, "nodes", MiniBatch)
         check_names(features, labels)
         if edges.more and self._edges:
             self._check_edge_ids(graph)
@@ -403,7 +403,7 @@ def checked(value: Any, called: str, rows: int, things: str) -> Features:
         raise type(error)(f"{called}: {text}") from None
     if count < rows:
         raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {count}")
-    if count > rows and "vertices" in things:
+    if count > rows and "nodes" in things:
         # Ids of edges may lie above their number, and those of nodes may not.
         raise ValueError(
             f"{called}: expected a row for each of {rows} {things}, got {count}; "

@@ -161,7 +161,7 @@ def _show(out: Console, found: dict[str, Any]) -> None:
         pairs += [
             ("self loops", output.count(found["self_loops"])),
             ("parallel edges", "" if repeats is None else output.count(repeats)),
-            ("isolated", f"{found['isolated']:,} nodes without any edge"),
+            ("isolated", f"{found['isolated']:,} vertices without any edge"),
         ]
     output.title(out, found["file"])
     output.facts(out, [(label, text) for label, text in pairs if text])
@@ -203,7 +203,7 @@ def _show_degrees(out: Console, found: dict[str, Any]) -> None:
     output.table(out, head, rows, left=1)
     for side in ("in", "out"):
         out.print()
-        output.title(out, f"nodes by {side}-degree")
+        output.title(out, f"vertices by {side}-degree")
         bins = found[f"{side}_degree"]["histogram"]
         # From the first to the last that has any.
         first = next((place for place, one in enumerate(bins) if one["vertices"]), 0)

@@ -159,7 +159,7 @@ def _types(
         return
     shown = output.console()
     output.title(shown, str(folder))
-    facts = [(name, f"{output.count(count)} nodes") for name, count in made.num_nodes.items()]
+    facts = [(name, f"{output.count(count)} vertices") for name, count in made.num_nodes.items()]
     facts += [(name, f"{output.count(count)} edges") for name, count in edges.items()]
     output.facts(shown, [*facts, ("parts", str(parts)), ("time", f"{found['seconds']:.1f} s")])
 
