@@ -257,7 +257,7 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return withData(g, edgeData("int8", at, 3)) }, `ValueError: edata["w"]: expected a value for each of 20 edges, got 3`},
 		{func() (int64, error) {
 			return withData(g, strings.Replace(edgeData("int8", at, 3), "edges", "vertices", 1))
-		}, `ValueError: ndata["w"]: expected a value or a row for each of 10 vertices, got 3`},
+		}, `ValueError: ndata["w"]: expected a value or a row for each of 10 nodes, got 3`},
 		{func() (int64, error) { return deriveStart(1<<60, "transpose", "t", "", 0, 0, 0, 0) }, "ClosedError: graph: expected an open one, got a closed one"},
 		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "float32", at, 20, 0, 0) }, "TypeError: t: expected integers, got float32"},
 		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "int64", at, -1, 0, 0) }, "ValueError: t: expected a length >= 0, got -1"},

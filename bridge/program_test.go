@@ -11,7 +11,7 @@ const degreeProgram = `{"family": "program", "code": ["%0 = seeds", "%1 = slice 
 func TestProgramExplain(t *testing.T) {
 	g := newRing(t, 10)
 	text, err := ProgramExplain(g.handle, degreeProgram, 5)
-	if err != nil || !strings.HasPrefix(text, "as traced\n  %0 = seeds\n") || !strings.Contains(text, "a batch of 5 seeds on a graph of 10 vertices and 20 edges") {
+	if err != nil || !strings.HasPrefix(text, "as traced\n  %0 = seeds\n") || !strings.Contains(text, "a batch of 5 seeds on a graph of 10 nodes and 20 edges") {
 		t.Errorf("got %v and\n%s", err, text)
 	}
 	for _, k := range []struct {

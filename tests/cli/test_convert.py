@@ -99,7 +99,7 @@ def test_errors_and_notes_name_options(
     assert "expected --dst beside --src, as no" in refused("convert", source, out, "--src", "a")
     told = run("convert", source, out, "--src", "a", "--dst", "b", "--json")
     assert told.stderr == (
-        "Note: e.csv: 1,000,001 vertices for 1 edge; --renumber numbers those that have edges\n"
+        "Note: e.csv: 1,000,001 nodes for 1 edge; --renumber numbers those that have edges\n"
     )
     assert json.loads(told.stdout)["num_nodes"] == 1_000_001
     (tmp_path / "e.txt").write_text("0,1\n")

@@ -30,7 +30,7 @@ def spread(degree: np.ndarray) -> dict[str, Any]:
         "max": int(ordered[-1]),
         "zero": int((degree == 0).sum()),
         "mean": degree.mean(),
-        "histogram": [{"from": a, "to": b, "vertices": n} for a, b, n in tail],
+        "histogram": [{"from": a, "to": b, "nodes": n} for a, b, n in tail],
     }
 
 
@@ -68,10 +68,10 @@ def test_text_is_for_people(run: Callable[..., Any], file: Path, tmp_path: Path)
     picture = tmp_path / "new" / "degrees.png"
     shown = run("info", file, "--plot", picture).stdout
     assert "\x1b" not in shown
-    assert "vertices    500\n" in shown
+    assert "nodes       500\n" in shown
     assert "features  float32 [500, 4]\n" in shown
     assert "parallel edges" not in shown
-    assert "vertices by in-degree\n" in shown
+    assert "nodes by in-degree\n" in shown
     assert "█" in shown
     assert f"plot  {picture}\n" in shown
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -35,7 +35,7 @@ def test_a_graph_with_types(
     assert found["num_edges"] == {"a__to__b": 3, "b__to__a": 1}
     made = Partition.open(found["folder"])
     assert (made.num_parts, made.edge_types) == (2, tuple(edges))
-    assert "vertices" in run("partition", path, "--parts", "3", "--replace").stdout
+    assert "nodes" in run("partition", path, "--parts", "3", "--replace").stdout
     assert not made.out
     run("partition", path, "--parts", "3", "--replace", "--out-edges", "--times", "age")
     again = Partition.open(found["folder"])

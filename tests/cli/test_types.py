@@ -89,7 +89,7 @@ def test_two_kinds_name_the_options(
         (["--types", "user,item"], "expected a type like user,buys,item, got 'user,item'"),
         (["--types", "a,b,c", "--relation", "r"], "--relation: expected none with --types"),
         (["--relation", "r"], "--src-type: expected a column, as for the other options, got none"),
-        (["--types", "a,b,c", "--undirected"], "--undirected: expected none for a graph with"),
+        (["--types", "a,b,c", "--undirected"], "--undirected: expected none for a het"),
         (["--types", "a,b,c", "--one-kind"], "--one-kind: expected none for a heterogeneous graph"),
         (["--types", "a,b,c", "--types", "a,d,c"], "--types: expected one, or one of each of 1"),
     ],
@@ -202,7 +202,7 @@ def test_walks_of_types_refuse_other_options(refused: Callable[..., str], shop: 
     for options, words in (
         ([], "expected relations of user:buys:item, user:knows:user, got none"),
         (["--metapath", "sells"], "expected one of user:buys:item, user:knows:user, got 'sells'"),
-        (["--metapath", "knows", "--restart", "0.5"], "--restart: expected none for a graph with"),
+        (["--metapath", "knows", "--restart", "0.5"], "--restart: expected none for a het"),
         (["--metapath", "knows", "-p", "0.5"], "-p: expected none for a heterogeneous graph"),
         (["--metapath", "knows", "--node-type", "item"], "expected user, where the metapath"),
     ):

@@ -55,7 +55,7 @@ func TestRefusedTexts(t *testing.T) {
 		head + "%5 = row %1\nreturn subgraph %5, %1":                                 "expected the matrix A[list, list]",
 		"%0 = seeds\n%1 = unique %0\n%2 = slice %1\nreturn subgraph %1, %2":          "expected the matrix A[list, list]",
 		"%0 = seeds\n%1 = unique %0\n%2 = slice %1\nreturn subgraph %1, %1":          "expected the matrix A[list, list]",
-		"%0 = seeds\n%1 = degree\n%2 = slice %0\n%3 = gather %1, %0\n%4 = draw %3 k=2 replace=false site=0\n%5 = cross %4, %4\nreturn blocks %5": "lists of distinct vertices",
+		"%0 = seeds\n%1 = degree\n%2 = slice %0\n%3 = gather %1, %0\n%4 = draw %3 k=2 replace=false site=0\n%5 = cross %4, %4\nreturn blocks %5": "lists of distinct nodes",
 		head + "%5 = random %3 site=3\n%6 = random %3 site=3\nreturn blocks %3":                                                                  "draws at site 3 as %5 does",
 		head + "%5 = collective %1, %4 k=2 replace=true site=0\n%6 = random site=0\nreturn blocks %5":                                            "draws at site 0 as %5 does",
 		head + "%5 = collective %1, %4 k=2 replace=false site=0\n%6 = random %5 site=0\nreturn blocks %5":                                        "draws at site 0 as %5 does",

@@ -83,7 +83,7 @@ const (
 
 // Flags of a request.
 const (
-	FlagPrompt     = 1  // the caller waits: a small batch is sampled on its thread, and a device batch is awaited
+	FlagPrompt     = 1  // the caller waits: small batches run on its thread, device batches are awaited
 	FlagEdgeLists  = 2  // the memory is the batch's edge lists
 	FlagOwnStream  = 4  // the batch runs in a stream of the engine, concurrently with Stream
 	FlagOnDevice   = 8  // the seeds are on the graph's device, and stay until the job has ended

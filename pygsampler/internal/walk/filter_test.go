@@ -45,7 +45,7 @@ func TestPairs(t *testing.T) {
 
 // The first call makes the table, and the graph keeps it; a call that was stopped leaves nothing half done.
 func TestPairsAreKept(t *testing.T) {
-	const kept = "walk: pairs of vertices"
+	const kept = "walk: pairs of nodes"
 	g := walktest.Graph(randomRows(50, 51), 50, 32, 64, false, nil)
 	r := Request{Rule: Rule{Length: 10, P: .5, Q: 2}, Relation: g, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}, Lean: true}
 	want := walks(t, r)

@@ -155,7 +155,7 @@ def show_written(graph_facts: dict[str, Any], as_json: bool) -> None:
     from pygsampler._cli.doctor.report import size
 
     pairs = [
-        *counts("vertices", graph_facts["num_nodes"]),
+        *counts("nodes", graph_facts["num_nodes"]),
         *counts("edges", graph_facts["num_edges"]),
         ("ids", graph_facts["dtype"]),
         ("arrays", ", ".join(graph_facts["arrays"])),

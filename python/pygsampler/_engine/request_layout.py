@@ -69,7 +69,7 @@ KIND_SAMPLE = 0  # a batch
 KIND_ROWS = 1  # rows of a partition
 
 # Flags of a request.
-FLAG_PROMPT = 1  # the caller waits: a small batch is sampled on its thread, and a device batch is awaited
+FLAG_PROMPT = 1  # the caller waits: small batches run on its thread, device batches are awaited
 FLAG_EDGE_LISTS = 2  # the memory is the batch's edge lists
 FLAG_OWN_STREAM = 4  # the batch runs in a stream of the engine, concurrently with Stream
 FLAG_ON_DEVICE = 8  # the seeds are on the graph's device, and stay until the job has ended

@@ -171,8 +171,8 @@ class Features:
         graph = Graph.open(path)
         if not graph.is_homogeneous:
             raise ValueError(
-                f"{path}: expected a homogeneous graph, got a heterogeneous one; Graph.open(path) has "
-                "its arrays by type, and Features.from_tensor takes one of them"
+                f"{path}: expected a homogeneous graph, got a heterogeneous one; Graph.open(path) "
+                "has its arrays by type, and Features.from_tensor takes one of them"
             )
         for named in (graph.ndata, graph.edata, graph.file_arrays):
             if name in named:

@@ -36,7 +36,7 @@ class RowCount(NamedTuple):
         if shape and (shape[0] == self.number or (self.more and shape[0] > self.number)):
             return ""
         each = "at least one row" if self.more else "one row"
-        things = "edges" if self.kind == EDGES else "vertices"
+        things = "edges" if self.kind == EDGES else "nodes"
         found = str(shape[0]) if shape else "a number without dimensions"
         return f"expected {each} for each of {self.number} {things}, got {found}"
 

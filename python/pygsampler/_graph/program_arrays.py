@@ -108,7 +108,7 @@ def _one(kind: str, what: str, name: str, arrays: Mapping[str, Array], most: int
         )
     if most == 1 and len(array.shape) != 1:
         where = f"{kind}[{name!r}]" if kind != "weight" else f"edata[{name!r}]"
-        each = "edge" if what == "an edge array" else "vertex"
+        each = "edge" if what == "an edge array" else "node"
         raise ValueError(
             f"{kind}: expected a value for each {each}, got {where} of shape {array.shape}"
         )

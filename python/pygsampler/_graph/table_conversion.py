@@ -221,13 +221,13 @@ def node_arrays_of(table: Any, name: str, schema: TableSchema) -> dict[str, Any]
             continue
         if column_name == IDS and schema.key is not None:
             raise ValueError(
-                f"tables[{name!r}]: expected no column {IDS!r} in addition to the key {schema.key!r}, "
-                "which has that name in ndata; leave it out of columns"
+                f"tables[{name!r}]: expected no column {IDS!r} in addition to the key "
+                f"{schema.key!r}, which has that name in ndata; leave it out of columns"
             )
         if column_name == TIME and schema.time is not None:
             raise ValueError(
-                f"tables[{name!r}]: expected no column {TIME!r} in addition to the times {schema.time!r}, "
-                "which have that name in ndata; leave it out of columns"
+                f"tables[{name!r}]: expected no column {TIME!r} in addition to the times "
+                f"{schema.time!r}, which have that name in ndata; leave it out of columns"
             )
         if kind == "text":
             continue

@@ -61,13 +61,11 @@ class FeatureFetcher:
         self._device, self._frames = graph._device, {}
         edges, nodes = graph._source._row_counts()
         taken = {} if labels is None else {LABELS: labels}
-        self._nodes = self._checked_features(
-            features, "features", nodes.number, "vertices", MiniBatch
-        )
+        self._nodes = self._checked_features(features, "features", nodes.number, "nodes", MiniBatch)
         self._edges = self._checked_features(
             edge_features, "edge_features", edges.number, "edges", Block
         )
-        self._labels = self._checked_features(taken, "labels", nodes.number, "vertices", MiniBatch)
+        self._labels = self._checked_features(taken, "labels", nodes.number, "nodes", MiniBatch)
         check_names(features, labels)
         if edges.more and self._edges:
             self._check_edge_ids(graph)
@@ -411,7 +409,7 @@ def checked(value: Any, called: str, num_rows: int, row_noun: str) -> Features:
         raise type(error)(f"{called}: {text}") from None
     if count < num_rows:
         raise ValueError(f"{called}: expected a row for each of {num_rows} {row_noun}, got {count}")
-    if count > num_rows and "vertices" in row_noun:
+    if count > num_rows and "nodes" in row_noun:
         # Ids of edges may lie above their number, and those of nodes may not.
         raise ValueError(
             f"{called}: expected a row for each of {num_rows} {row_noun}, got {count}; "

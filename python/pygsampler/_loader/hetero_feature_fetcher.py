@@ -48,10 +48,8 @@ class HeteroFeatureFetcher(FeatureFetcher):
         check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
         taken = None if labels is None else {LABELS: labels}
         batch, block = MiniBatch, Block
-        self._of_nodes = list(
-            self._features_by_type(features, "features", nodes, "vertices", batch)
-        )
-        self._of_labels = list(self._features_by_type(taken, "labels", nodes, "vertices", batch))
+        self._of_nodes = list(self._features_by_type(features, "features", nodes, "nodes", batch))
+        self._of_labels = list(self._features_by_type(taken, "labels", nodes, "nodes", batch))
         self._of_edges = list(
             self._features_by_type(edge_features, "edge_features", edges, "edges", block)
         )

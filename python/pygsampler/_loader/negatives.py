@@ -103,10 +103,10 @@ class NegativeSampling:
         if power is not None and kind != "degree":
             raise ValueError(f"power: expected None with kind {kind!r}, got {power!r}")
         self.power = 0.75 if power is None else check_power(power)
-        self.dst_weight = checked_weights(dst_weight, "dst_weight", "vertex")
+        self.dst_weight = checked_weights(dst_weight, "dst_weight", "node")
         if dst_weight is not None and kind != "uniform":
             raise ValueError(f"dst_weight: expected None with kind {kind!r}, got one")
-        self.src_weight = checked_weights(src_weight, "src_weight", "vertex")
+        self.src_weight = checked_weights(src_weight, "src_weight", "node")
         if src_weight is not None and mode == "triplet":
             raise ValueError(
                 "src_weight: expected None with mode 'triplet', whose sources are those of the "

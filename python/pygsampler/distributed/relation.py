@@ -86,8 +86,8 @@ class PartitionedRelation(Relation):
         if isinstance(self._service, NoService):
             self._service.check(None)
         raise ValueError(
-            "sampler: expected one of neighbors, walks or a program for a partitioned graph, got one "
-            "of another family"
+            "sampler: expected one of neighbors, walks or a program for a partitioned graph, got "
+            "one of another family"
         )
 
     def _sampled_edges(self, kind: str, name: str) -> PartitionedRelation:

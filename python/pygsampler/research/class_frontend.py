@@ -82,8 +82,8 @@ def function_of_class(form: type) -> Callable[..., Any]:
                 refuse(
                     form,
                     theirs,
-                    f"expected it to be called {ours}; classes with the paper's own interface, with a "
-                    "sample for each root, are pygsampler.research.nextdoor.NextDoor's",
+                    f"expected it to be called {ours}; classes with the paper's own interface, "
+                    "with a sample for each root, are pygsampler.research.nextdoor.NextDoor's",
                 )
         check_methods(form, _NEXTDOOR, ("sample_size",))
         if "output" in inspect.signature(form).parameters:

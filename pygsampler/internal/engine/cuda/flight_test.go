@@ -22,7 +22,7 @@ func TestFailedLaunchLeavesAWorkspaceToClear(t *testing.T) {
 	g, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 32, 64, false)
 	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 3}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
 	check(t, e, s, d, &r, 0)
-	c := with(Call{Stream: s.Handle(), Own: true}, r.Request, "auto")
+	c := with(Call{Stream: s.Handle(), Own: true}, r.Request)
 	c.Plan = halfLaunched{c.Plan.(*Neighbors)}
 	if _, err := e.Start(d, &c); !errors.Is(err, errLaunch) {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func TestExplainsLayouts(t *testing.T) {
 	}
 	const costs = `layouts, of which batches choose by the sizes that they turn out to have:
   %4 = cross %1, %3   in-edges of columns 1.1K us  out-edges of rows 44 us  -> out-edges of rows
-  %5 = random site=0  each edge 13 us              all vertices 10 us       -> all vertices
+  %5 = random site=0  each edge 13 us              all nodes 10 us          -> all nodes
   out-edges are found once a graph, when batches have lost the 10K us that it takes, and kept: about 8.0M bytes
 `
 	if got := text(nil); !strings.HasSuffix(got, costs) || !strings.Contains(got, "after layout: the layout of data follows from its cost\n") {

@@ -502,9 +502,9 @@ func TestCheckMarks(t *testing.T) {
 		want         string
 	}{
 		{2, true, false, "%2: expected what is returned to be stored"},
-		{3, false, true, "%3: expected a value of the graph alone to be made once"},
-		{0, true, false, "%0: expected values of edges, or a slice, to be made where they are taken, got seeds"},
-		{5, true, true, "%5: expected a value to be made once, or anew, got both"},
+		{3, false, true, "%3: expected a cached value to depend on the graph only"},
+		{0, true, false, "%0: expected values of edges, or a slice, to be inlined, got seeds"},
+		{5, true, true, "%5: expected a value to be cached or inlined, got both"},
 		{5, false, true, ""},
 		{1, true, false, ""},
 	} {

@@ -46,7 +46,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
             found["checks"] = _checks(file, graph)
             found["ok"] = set(found["checks"].values()) == {"ok"}
         if found["ok"]:
-            with Progress("counting", "vertices") as progress:
+            with Progress("counting", "nodes") as progress:
                 profile = degrees.profile(graph._source, parallel=parallel_edges, progress=progress)
             found.update(_counts(found, profile))
             if plot is not None:
@@ -139,7 +139,7 @@ def _histogram(counts: list[list[int]]) -> list[dict[str, int]]:
         {
             "from": 1 << bits - 1 if bits else 0,
             "to": (1 << bits) - 1,
-            "vertices": bins.get(bits, 0),
+            "nodes": bins.get(bits, 0),
         }
         for bits in range(max(bins, default=-1) + 1)
     ]
@@ -151,7 +151,7 @@ def _show(out: Console, info: dict[str, Any]) -> None:
 
     dtypes, repeats = info["dtypes"], info.get("parallel_edges")
     pairs = [
-        ("vertices", output.count(info["num_nodes"])),
+        ("nodes", output.count(info["num_nodes"])),
         ("edges", output.count(info["num_edges"])),
         ("size", "" if info["bytes"] is None else size(info["bytes"])),
         ("ids", f"{dtypes['indices']}, offsets {dtypes['indptr']}"),
@@ -206,10 +206,10 @@ def _show_degrees(out: Console, info: dict[str, Any]) -> None:
         output.title(out, f"nodes by {side}-degree")
         bins = info[f"{side}_degree"]["histogram"]
         # From the first to the last that has any.
-        first = next((place for place, one in enumerate(bins) if one["vertices"]), 0)
+        first = next((place for place, one in enumerate(bins) if one["nodes"]), 0)
         output.bars(
             out,
-            [(_range(one), one["vertices"], output.count(one["vertices"])) for one in bins[first:]],
+            [(_range(one), one["nodes"], output.count(one["nodes"])) for one in bins[first:]],
         )
 
 
@@ -231,7 +231,7 @@ def _draw(file: str, profile: dict[str, Any], path: Path) -> None:
         scale = "log" if points else scale
         degrees, numbers = zip(*points, strict=True) if points else ((), ())
         axes.plot(degrees, numbers, mark, markersize=3, alpha=0.6, label=f"{side}-degree")
-    axes.set(xscale=scale, yscale=scale, xlabel="degree", ylabel="vertices", title=file)
+    axes.set(xscale=scale, yscale=scale, xlabel="degree", ylabel="nodes", title=file)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=150)

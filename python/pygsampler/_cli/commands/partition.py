@@ -79,7 +79,8 @@ def command(
             raise click.UsageError("--reorder: expected none for a heterogeneous graph")
         if node_data:
             raise click.UsageError(
-                "--node-data: expected none for a heterogeneous graph, all of whose arrays are written"
+                "--node-data: expected none for a heterogeneous graph, "
+                "all of whose arrays are written"
             )
         more = {"out_edges": out_edges, "times": times, "replace": replace}
         with opened as types:
@@ -118,7 +119,7 @@ def command(
     most = f", the largest {max(edges) / mean:.2f} times the mean" if made.num_edges else ""
     inside = f"{sum(shares) / made.num_edges:.1%}" if made.num_edges else "none"
     facts = [
-        ("vertices", output.count(made.num_nodes)),
+        ("nodes", output.count(made.num_nodes)),
         ("edges", output.count(made.num_edges)),
         ("parts", f"{num_parts}{most}"),
         ("edges within a part", inside),

@@ -151,9 +151,9 @@ def command(
     start = time.perf_counter()
     with options.open_graph(file) as graph:
         kind, labels = options.node_type_of(graph, node_type), Labels(graph)
-        vertices = seeds_of(graph, labels, kind, seeds)
-        steps = -(-len(vertices) // batch_size)
-        about.update(seeds=len(vertices), batches=steps)
+        nodes = seeds_of(graph, labels, kind, seeds)
+        steps = -(-len(nodes) // batch_size)
+        about.update(seeds=len(nodes), batches=steps)
         hops = [0] * len(fanouts)
         with (
             nullcontext()
@@ -161,7 +161,7 @@ def command(
             else edge_table(out, about, labels, kind is not None) as table,
             Progress("sampling", "batches") as progress,
             options.batches_of(
-                graph.to(device), sampler, kind, vertices, batch_size, epoch, seed_time=seed_time
+                graph.to(device), sampler, kind, nodes, batch_size, epoch, seed_time=seed_time
             ) as batches,
         ):
             for number, batch in enumerate(batches):
@@ -190,7 +190,7 @@ def command(
     shown = output.console()
     output.title(shown, file)
     pairs = [
-        ("seeds", f"{len(vertices):,} in {steps:,} batches"),
+        ("seeds", f"{len(nodes):,} in {steps:,} batches"),
         ("edges", f"{edges:,}, {output.rate(edges / seconds)} edges/s"),
         *((f"hop {hop}", output.count(n)) for hop, n in enumerate(hops)),
         ("time", f"{seconds:.1f} s"),

@@ -213,10 +213,10 @@ def command(
             "batch_size": batch_size,
             "shuffle": shuffle,
         }
-        vertices = seeds_of(graph, labels, kind, seeds)
-        batches = -(-len(vertices) // batch_size)
-        count = len(vertices) * walks
-        about.update(seeds=len(vertices), walks=count, batches=batches)
+        nodes = seeds_of(graph, labels, kind, seeds)
+        batches = -(-len(nodes) // batch_size)
+        count = len(nodes) * walks
+        about.update(seeds=len(nodes), walks=count, batches=batches)
         steps = done = 0
         with (
             nullcontext()
@@ -224,7 +224,7 @@ def command(
             else walk_files.walk_file(out, count, length, about, labels, edge_ids) as add,
             Progress("walking", "walks") as progress,
             options.batches_of(
-                graph.to(device), sampler, kind, vertices, batch_size, epoch, shuffle
+                graph.to(device), sampler, kind, nodes, batch_size, epoch, shuffle
             ) as found,
         ):
             for batch in found:
@@ -250,7 +250,7 @@ def command(
     shown = output.console()
     output.title(shown, file)
     pairs = [
-        ("seeds", f"{len(vertices):,} in {batches:,} batches"),
+        ("seeds", f"{len(nodes):,} in {batches:,} batches"),
         ("walks", f"{count:,}"),
         ("steps", f"{steps:,}, {output.rate(steps / seconds)} steps/s"),
         ("time", f"{seconds:.1f} s"),
