@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import Csc, compare, random_graph, same, scaled, with_degrees
+from tests.support.assertions import assert_equal
+from tests.support.parity import Csc, compare, random_graph, scaled, with_degrees
 
 
 def both(csc: Csc, ids: int = 32, edge_ids: int = 0) -> tuple[pgs.Graph, pgs.Graph]:
@@ -60,7 +61,7 @@ def test_several_batches_a_launch_and_pinned_graphs() -> None:
             got = sampler.sample_many(graph, sets, epoch=0, batch=0)
             for mine, theirs in zip(got, want, strict=True):
                 assert mine.blocks[0].edge_weights is not None
-                same(mine, theirs)
+                assert_equal(mine, theirs)
 
 
 def test_arrays_of_floats_on_the_device() -> None:

@@ -20,7 +20,8 @@ from tests.support.parity import MODES, compare, emulated, random_graph, scaled
 PROGRAM = """
 import gc, sys
 import pygsampler as pgs
-from tests.support.parity import random_graph, same
+from tests.support.assertions import assert_equal
+from tests.support.parity import random_graph
 
 mode = "{mode}"
 cpu = random_graph(200, seed=51, most=10).graph()
@@ -31,13 +32,13 @@ for attempt in range(3):
     try:
         there = cpu.to("cuda")
         got = sampler.sample(there, range(0, 200, 9), batch=0)
-        same(got, want)
+        assert_equal(got, want)
         many = sampler.sample_many(there, [[1, 2], [3]], batch=0)
         assert [len(batch.output_nodes) for batch in many] == [2, 1]
         del many
         gc.collect()
         assert pgs.cuda.memory_stats(0)["flights"] == 0
-        same(sampler.sample(there, range(0, 200, 9), batch=0), want)
+        assert_equal(sampler.sample(there, range(0, 200, 9), batch=0), want)
         break
     except pgs.errors.CudaError as error:
         failures.append(str(error))
@@ -52,7 +53,7 @@ TYPED = """
 import gc, sys
 import numpy as np
 import pygsampler as pgs
-from tests.support.hetero_parity import same
+from tests.support.hetero_parity import assert_equal_batches
 
 ends = np.arange(200) % 60, np.arange(200) * 7 % 50
 edges = {{("a", "to", "b"): ends, ("b", "of", "a"): ends[::-1]}}
@@ -64,12 +65,12 @@ failures = []
 for attempt in range(3):
     try:
         there = cpu.to("cuda")
-        same(sampler.sample(there, seeds, batch=0), want, "first")
+        assert_equal_batches(sampler.sample(there, seeds, batch=0), want, "first")
         gc.collect()
         assert pgs.cuda.memory_stats(0)["flights"] == 0
         without = {{("a", "to", "b"): [5]}}
         sampler.sample(there, seeds, batch=0, exclude=without)
-        same(sampler.sample(there, seeds, batch=0), want, "last")
+        assert_equal_batches(sampler.sample(there, seeds, batch=0), want, "last")
         break
     except pgs.errors.CudaError as error:
         failures.append(str(error))

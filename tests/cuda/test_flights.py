@@ -14,7 +14,8 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler._sampling import device_job
-from tests.support.parity import MODES, edges_of, emulated, random_graph, same, scaled
+from tests.support.assertions import assert_equal
+from tests.support.parity import MODES, edges_of, emulated, random_graph, scaled
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +40,9 @@ def test_in_flight(graphs: tuple[pgs.Graph, pgs.Graph], mode: str, flights: int)
         jobs.append((number, sampler.submit(there, seeds_of(number), batch=number)))
         if len(jobs) == flights:
             first, job = jobs.pop(0)
-            same(job.result(), reference.sample(cpu, seeds_of(first), batch=first), first)
+            assert_equal(job.result(), reference.sample(cpu, seeds_of(first), batch=first), first)
     for number, job in reversed(jobs):
-        same(job.result(), reference.sample(cpu, seeds_of(number), batch=number), number)
+        assert_equal(job.result(), reference.sample(cpu, seeds_of(number), batch=number), number)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -55,9 +56,9 @@ def test_sample_many(graphs: tuple[pgs.Graph, pgs.Graph], mode: str, count: int)
     assert len(got) == len(want) == count
     assert [batch.batch for batch in got] == list(range(10, 10 + count))
     for number, (mine, theirs) in enumerate(zip(got, want, strict=True)):
-        same(mine, theirs, number)
+        assert_equal(mine, theirs, number)
         alone = pgs.PGSampler([5, 4], seed=3).sample(cpu, lists[number], epoch=2, batch=10 + number)
-        same(mine, alone, number)
+        assert_equal(mine, alone, number)
 
 
 @pytest.mark.parametrize("fit", [1, 2, 5])
@@ -145,7 +146,7 @@ def test_trim_gives_back() -> None:
     after = pgs.cuda.memory_stats(0)
     assert after["workspaces"] == 0
     assert after["used"] < before["used"]
-    same(sampler.sample(there, [1, 2, 3], batch=0), want)
+    assert_equal(sampler.sample(there, [1, 2, 3], batch=0), want)
 
 
 def test_dropped_and_cancelled_jobs(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
@@ -160,7 +161,7 @@ def test_dropped_and_cancelled_jobs(graphs: tuple[pgs.Graph, pgs.Graph]) -> None
         del job
     gc.collect()
     assert pgs.cuda.memory_stats(0)["flights"] == 0
-    same(
+    assert_equal(
         sampler.sample(there, seeds_of(1), batch=5),
         pgs.PGSampler([5, 4], seed=3).sample(cpu, seeds_of(1), batch=5),
     )
@@ -176,8 +177,8 @@ def test_a_closed_graph_and_a_batch_that_outlives_it() -> None:
     with pytest.raises(pgs.errors.ClosedError):
         sampler.sample(there, [1])
     want = sampler.sample(cpu, [1, 2, 3], batch=0)
-    same(batch, want)
-    same(job.result(), want)
+    assert_equal(batch, want)
+    assert_equal(job.result(), want)
 
 
 def test_threads(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
@@ -204,7 +205,7 @@ def test_threads(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
     assert not errors
     reference = pgs.PGSampler([5, 4], seed=3)
     for number, batch in got.items():
-        same(batch, reference.sample(cpu, seeds_of(number), batch=number), number)
+        assert_equal(batch, reference.sample(cpu, seeds_of(number), batch=number), number)
 
 
 def test_a_batch_is_one_call_of_the_driver(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import random_graph, same
+from tests.support.assertions import assert_equal
+from tests.support.parity import random_graph
 
 
 @pytest.fixture
@@ -23,13 +24,13 @@ def test_a_graph_of_a_file_is_sampled_there(opened: pgs.Graph, how: str) -> None
     sampler = pgs.PGSampler([4, 3], seed=1)
     want = sampler.sample(opened, range(50), batch=0)
     there = opened.to("cuda") if how == "to" else opened.pin("cuda")
-    same(sampler.sample(there, range(50), batch=0), want)
+    assert_equal(sampler.sample(there, range(50), batch=0), want)
     assert there.path == opened.path
     assert there.file_arrays["x"].tolist() == list(range(9))
     sent = pickle.dumps(there)
     assert len(sent) < 600
     again = pickle.loads(sent)
-    same(sampler.sample(again, range(50), batch=0), want)
+    assert_equal(sampler.sample(again, range(50), batch=0), want)
     assert again.device == there.device
     assert again.pinned == there.pinned
 
@@ -60,7 +61,7 @@ def test_a_graph_of_the_device_is_saved(opened: pgs.Graph, tmp_path: Path) -> No
         copy = pgs.Graph.open(tmp_path / "copy", verify=True)
         assert copy.indices.tolist() == opened.indices.tolist()
         assert set(copy.file_arrays) == ({"x"} if graph is there else set())
-        same(
+        assert_equal(
             sampler.sample(graph, range(50), batch=0),
             sampler.sample(copy, range(50), batch=0),
         )

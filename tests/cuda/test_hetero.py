@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.support.hetero_parity import half_of, make, same, seeds_of
+from tests.support.hetero_parity import assert_equal_batches, half_of, make, seeds_of
 from tests.support.parity import scaled
 
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
@@ -34,9 +34,9 @@ def test_random_schemas(types: int, dtype: str) -> None:
             without = half_of(graph, random) if place % 2 else {}
             want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
             got = sampler.sample(there, seeds, exclude=without, **NUMBERS)
-            same(got, want, (fanouts, options))
+            assert_equal_batches(got, want, (fanouts, options))
             job = sampler.submit(there, seeds, exclude=without, **NUMBERS)
-            same(job.result(), want, (fanouts, options, "submitted"))
+            assert_equal_batches(job.result(), want, (fanouts, options, "submitted"))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_one_type_is_a_graph_without_types(
     there = typed.to("cuda")
     for seeds in ([5, 9, 5], [7], []):
         made = sampler.sample(there, seeds, **NUMBERS)
-        same(made, sampler.sample(typed, seeds, **NUMBERS), options)
+        assert_equal_batches(made, sampler.sample(typed, seeds, **NUMBERS), options)
         got = pickle.loads(pickle.dumps(made.cpu()))
         want = sampler.sample(plain.to("cuda"), seeds, **NUMBERS).cpu()
         assert got.input_nodes["v"].tolist() == want.input_nodes.tolist()
@@ -73,7 +73,7 @@ def test_one_type_is_a_graph_without_types(
         if "disjoint" in options:
             assert got.subgraph_ids["v"].tolist() == want.subgraph_ids.tolist()
     without = {kind: np.arange(0, 3000, 7)}
-    same(
+    assert_equal_batches(
         sampler.sample(there, [5, 9], exclude=without, **NUMBERS),
         sampler.sample(typed, [5, 9], exclude=without, **NUMBERS),
         (options, "excluded"),
@@ -90,7 +90,7 @@ def test_many_batches_and_a_share_of_the_device() -> None:
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
     for one in (sampler, sampler.with_gpu_share(0.3)):
         for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
-            same(mine, other, one)
+            assert_equal_batches(mine, other, one)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -112,10 +112,12 @@ def test_masks_weights_and_trees(dtype: str) -> None:
     ):
         sampler = pgs.PGSampler([3, 12], seed=1, **options)
         want = sampler.sample(graph, seeds, **NUMBERS)
-        same(sampler.sample(there, seeds, **NUMBERS), want, options)
+        assert_equal_batches(sampler.sample(there, seeds, **NUMBERS), want, options)
         without = {kind: np.arange(0, n, 3) for kind, n in graph.num_edges.items()}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
-        same(sampler.sample(there, seeds, exclude=without, **NUMBERS), want, (options, "excluded"))
+        assert_equal_batches(
+            sampler.sample(there, seeds, exclude=without, **NUMBERS), want, (options, "excluded")
+        )
 
 
 def test_errors_name_the_type_and_harm_nothing() -> None:
@@ -132,7 +134,7 @@ def test_errors_name_the_type_and_harm_nothing() -> None:
         sampler.sample(there, {name: [0]}, exclude={kind: [10**9]})
     with pytest.raises(ValueError, match="types of the graph"):
         sampler.sample(there, {"none": [0]})
-    same(
+    assert_equal_batches(
         sampler.sample(there, {name: [0]}, **NUMBERS),
         sampler.sample(graph, {name: [0]}, **NUMBERS),
         "after errors",
@@ -149,20 +151,20 @@ def test_graphs_are_closed_and_pickled() -> None:
     batch = sampler.sample(there, seeds, **NUMBERS)
     other = pickle.loads(pickle.dumps(there))
     assert other.device == "cuda:0"
-    same(sampler.sample(other, seeds, **NUMBERS), want, "unpickled")
+    assert_equal_batches(sampler.sample(other, seeds, **NUMBERS), want, "unpickled")
     there.close()
     with pytest.raises(pgs.errors.ClosedError):
         sampler.sample(there, seeds)
     # What was on its way, and what was there, stays.
-    same(job.result(), want, "submitted before")
-    same(batch, want, "there before")
+    assert_equal_batches(job.result(), want, "submitted before")
+    assert_equal_batches(batch, want, "there before")
     with pytest.raises(TypeError, match="cpu\\(\\) copies it"):
         pickle.dumps(batch)
     assert len(pickle.loads(pickle.dumps(batch.cpu())).input_nodes["t0"]) == len(
         want.input_nodes["t0"]
     )
     # The graph on the CPU has arrays of its own.
-    same(sampler.sample(graph.to("cuda"), seeds, **NUMBERS), want, "brought again")
+    assert_equal_batches(sampler.sample(graph.to("cuda"), seeds, **NUMBERS), want, "brought again")
 
 
 def test_destinations() -> None:
@@ -189,7 +191,7 @@ def test_files_and_page_locked_memory(tmp_path: Path) -> None:
     assert repr(pinned).endswith("device=cuda:0, pinned)")
     for there in (pinned, graph.to("cuda"), pickle.loads(pickle.dumps(pinned))):
         assert there.path == graph.path
-        same(sampler.sample(there, seeds, **NUMBERS), want, there)
+        assert_equal_batches(sampler.sample(there, seeds, **NUMBERS), want, there)
     assert pinned.pin() is pinned
     assert not pinned.to("cuda").pinned
     assert pinned.to("cpu") is graph

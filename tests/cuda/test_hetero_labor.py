@@ -9,7 +9,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler.samplers import layer_wise
-from tests.support.hetero_parity import half_of, make, same, seeds_of
+from tests.support.hetero_parity import assert_equal_batches, half_of, make, seeds_of
 from tests.support.parity import scaled
 
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
@@ -40,9 +40,11 @@ def test_random_schemas(types: int, dtype: str) -> None:
         seeds = seeds_of(graph, random)
         without = half_of(graph, random) if place % 2 else {}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
-        same(sampler.sample(there, seeds, exclude=without, **NUMBERS), want, sampler)
+        assert_equal_batches(
+            sampler.sample(there, seeds, exclude=without, **NUMBERS), want, sampler
+        )
         job = sampler.submit(there, seeds, exclude=without, **NUMBERS)
-        same(job.result(), want, (sampler, "submitted"))
+        assert_equal_batches(job.result(), want, (sampler, "submitted"))
 
 
 @pytest.mark.parametrize("options", KINDS[:5])
@@ -64,7 +66,7 @@ def test_rows_of_every_size(options: dict[str, Any]) -> None:
             how: dict[str, Any] = {"prob": prob, "edge_weights": "ht", **options}
             sampler = pgs.LaborSampler([fanout], seed=fanout, **how)
             want = sampler.sample(graph, {"v": range(72)}, **NUMBERS)
-            same(sampler.sample(there, {"v": range(72)}, **NUMBERS), want, sampler)
+            assert_equal_batches(sampler.sample(there, {"v": range(72)}, **NUMBERS), want, sampler)
 
 
 @pytest.mark.parametrize("prob", [None, "w"])
@@ -92,7 +94,7 @@ def test_parallel_edges(prob: str | None, excluded: bool) -> None:
             family.sample(g, {"v": seeds}, epoch=0, batch=batch, exclude={kind: out})
             for g in (typed, typed.to("cuda"))
         )
-        same(there, here, family)
+        assert_equal_batches(there, here, family)
         assert here.blocks[0][kind].edge_ids.tolist() == blocks[0].edge_ids.tolist()
 
 
@@ -104,10 +106,12 @@ def test_nothing_and_what_is_wrong() -> None:
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
     for one in (sampler, sampler.with_gpu_share(0.3)):
         for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
-            same(mine, other, one)
+            assert_equal_batches(mine, other, one)
     with pytest.raises(IndexError, match=r'seeds\["t1"\]\[1\]: expected an id in \[0, '):
         sampler.sample(there, {"t1": [0, 100_000]}, **NUMBERS)
-    same(sampler.sample(there, sets[2], epoch=2, batch=9), want[2], "after an error")
+    assert_equal_batches(
+        sampler.sample(there, sets[2], epoch=2, batch=9), want[2], "after an error"
+    )
     with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
         pgs.LaborSampler([{graph.edge_types[0]: 2}], seed=1, edge_weights="ht").sample(
             there, {"t0": [0]}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import pygsampler as pgs
 
 torch = pytest.importorskip("torch")
 from pygsampler.torch import DataLoader  # noqa: E402
+from tests.support.assertions import content  # noqa: E402
+from tests.support.hetero_graphs import random_edges  # noqa: E402
 
 KINDS = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
 NODES = {"a": 60, "b": 90}
@@ -23,29 +24,7 @@ def gpu(cuda: None, torch: Any) -> None:
 
 @pytest.fixture(scope="module")
 def graph() -> pgs.Graph:
-    random = np.random.default_rng(1)
-    edges = {
-        kind: (random.integers(0, NODES[kind[0]], n), random.integers(0, NODES[kind[2]], n))
-        for kind, n in KINDS.items()
-    }
-    return pgs.Graph.from_coo(edges, num_nodes=NODES)
-
-
-def content(batch: Any) -> tuple[Any, ...]:
-    return (
-        {kind: ids.tolist() for kind, ids in batch.input_nodes.items()},
-        {kind: ids.tolist() for kind, ids in batch.output_nodes.items()},
-        [
-            {
-                k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist())
-                for k, b in hop.items()
-            }
-            for hop in batch.blocks
-        ],
-        {kind: rows.tolist() for kind, rows in batch.x.items()},
-        {kind: rows.tolist() for kind, rows in batch.y.items()},
-        (batch.epoch, batch.batch),
-    )
+    return pgs.Graph.from_coo(random_edges(NODES, KINDS, 1), num_nodes=NODES)
 
 
 def loaders(graph: pgs.Graph, **options: Any) -> tuple[Any, Any]:

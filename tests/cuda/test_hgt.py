@@ -10,7 +10,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.cuda.test_hetero import NUMBERS
-from tests.support.hetero_parity import half_of, make, same, seeds_of
+from tests.support.hetero_parity import assert_equal_batches, half_of, make, seeds_of
 from tests.support.parity import emulated, scaled
 
 
@@ -31,9 +31,9 @@ def test_random_schemas(types: int, dtype: str) -> None:
         without = half_of(graph, random) if place % 2 else {}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
         got = sampler.sample(there, seeds, exclude=without, **NUMBERS)
-        same(got, want, counts)
+        assert_equal_batches(got, want, counts)
         job = pickle.loads(pickle.dumps(sampler)).submit(there, seeds, exclude=without, **NUMBERS)
-        same(job.result(), want, (counts, "submitted"))
+        assert_equal_batches(job.result(), want, (counts, "submitted"))
 
 
 @pytest.mark.parametrize("put", ["to", "pin"])
@@ -56,7 +56,7 @@ def test_many_candidates(put: str) -> None:
         )
         want = sampler.sample(graph, seeds, **NUMBERS)
         for _ in range(2):  # the first does not fit at once
-            same(sampler.sample(there, seeds, **NUMBERS), want, counts)
+            assert_equal_batches(sampler.sample(there, seeds, **NUMBERS), want, counts)
 
 
 def test_many_batches_a_share_and_seeds_on_the_gpu() -> None:
@@ -68,10 +68,10 @@ def test_many_batches_a_share_and_seeds_on_the_gpu() -> None:
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
     for one in (sampler, sampler.with_gpu_share(0.3)):
         for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
-            same(mine, other, one)
+            assert_equal_batches(mine, other, one)
     if not emulated():
         on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in sets[2].items()}
-        same(sampler.sample(there, on_gpu, epoch=2, batch=9), want[2], "on the GPU")
+        assert_equal_batches(sampler.sample(there, on_gpu, epoch=2, batch=9), want[2], "on the GPU")
 
 
 def test_refuses() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.support.relation_programs import cited_and_written, content, make_graph
+from tests.support.assertions import content
+from tests.support.relation_programs import cited_and_written, make_graph
 
 torch = pytest.importorskip("torch", reason="needs torch")
 

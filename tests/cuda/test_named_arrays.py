@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import random_graph, same
+from tests.support.assertions import assert_equal
+from tests.support.parity import random_graph
 
 
 @pytest.mark.parametrize("how", ["to", "pin"])
@@ -25,7 +26,7 @@ def test_the_arrays_stay_on_the_host(how: str) -> None:
     assert list(more.ndata) == ["x", "y"]
     for other in (more, pickle.loads(pickle.dumps(more))):
         assert other.edata["w"].tolist() == list(range(bare.num_edges))
-        same(sampler.sample(other, range(50), batch=0), want)
+        assert_equal(sampler.sample(other, range(50), batch=0), want)
     there.close()
     assert graph.ndata["x"].dtype == "uint8"
 
@@ -40,7 +41,7 @@ def test_a_graph_of_arrays_on_the_device(tmp_path) -> None:
     assert more.indices._address == there.indices._address
     sampler = pgs.PGSampler([4, 3], seed=1)
     want = sampler.sample(host, range(50), batch=0)
-    same(sampler.sample(more, range(50), batch=0), want)
+    assert_equal(sampler.sample(more, range(50), batch=0), want)
     assert more.to("cpu").edata["w"] is more.edata["w"]
     more.save(tmp_path / "graph")
     opened = pgs.Graph.open(tmp_path / "graph")

@@ -20,6 +20,7 @@ from pygsampler.distributed.device_row_server import (
     row_server,
 )
 from pygsampler.distributed.messages import RowReply, RowRequest
+from tests.support.assertions import assert_equal
 
 HOW: tuple[dict[str, Any], ...] = (
     {},
@@ -128,13 +129,13 @@ def test_batches_of_a_graph_in_parts(tmp_path: Path) -> None:
             made, want = (
                 sampler.sample(g, seeds, epoch=1, batch=2, exclude=without) for g in (graph, whole)
             )
-            assert partitioned_graphs.content(made) == partitioned_graphs.content(want), how
+            assert_equal(made, want, how)
         timed = pgs.PGSampler([3, 2], seed=5, temporal="t")
         made, want = (timed.sample(g, [1, 9], seed_time=30, batch=0) for g in (graph, whole))
-        assert partitioned_graphs.content(made) == partitioned_graphs.content(want)
+        assert_equal(made, want)
         walk = pgs.RandomWalk(5, seed=5)
         made, want = (walk.sample(g, [1, 9], batch=0) for g in (graph, whole))
-        assert partitioned_graphs.walked(made) == partitioned_graphs.walked(want)
+        assert_equal(made, want)
         with pytest.raises(IndexError, match=r"seeds\[0\]: expected an id in \[0, 203\), got 203"):
             timed.sample(graph, [203], seed_time=1)
 
@@ -150,13 +151,13 @@ def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
             made, want = (
                 sampler.sample(g, seeds, epoch=1, batch=2, **when) for g in (graph, whole)
             )
-            assert flight_graphs.content(made) == flight_graphs.content(want), how
+            assert_equal(made, want, how)
         for other in (
             pgs.samplers.HGTSampler([4, 3], seed=5),
             pgs.LaborSampler([3, 2], prob="w", seed=5, edge_weights="ht"),
         ):
             made, want = (other.sample(g, seeds, epoch=1, batch=2) for g in (graph, whole))
-            assert flight_graphs.content(made) == flight_graphs.content(want), other
+            assert_equal(made, want, other)
 
 
 def test_where_there_is_no_part(tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 PRELUDE = """
 import os, pickle, sys, warnings
 import pygsampler as pgs
-from tests.support.parity import emulated, random_graph, same
+from tests.support.assertions import assert_equal
+from tests.support.parity import emulated, random_graph
 emulator = emulated()
 warnings.simplefilter("ignore", DeprecationWarning)
 cpu = random_graph(300, seed=61).graph(to_pin=True)
 sampler = pgs.PGSampler([4, 3], seed=1)
 want = sampler.sample(cpu, range(50), batch=0)
 there = cpu.to("cuda")
-same(sampler.sample(there, range(50), batch=0), want)
+assert_equal(sampler.sample(there, range(50), batch=0), want)
 
 def in_child(work):
     child = os.fork()
@@ -48,10 +49,10 @@ def test_a_forked_child_samples_on_the_cpu(run_script: Run) -> None:
         run_script,
         """
         def work():
-            same(sampler.sample(cpu, range(50), batch=0), want)
-            same(sampler.sample(there.to("cpu"), range(50), batch=0), want)
+            assert_equal(sampler.sample(cpu, range(50), batch=0), want)
+            assert_equal(sampler.sample(there.to("cpu"), range(50), batch=0), want)
         in_child(work)
-        same(sampler.sample(there, range(50), batch=0), want)
+        assert_equal(sampler.sample(there, range(50), batch=0), want)
         """,
     )
 
@@ -72,7 +73,7 @@ def test_a_forked_child_says_why_it_cannot_use_the_gpu(run_script: Run) -> None:
         batch = sampler.sample(there, range(50), batch=0)
         # What the child drops is the parent's to give back.
         in_child(lambda: globals().pop("batch"))
-        same(batch, want)
+        assert_equal(batch, want)
         """,
     )
 
@@ -82,7 +83,8 @@ def test_a_child_forked_before_cuda_may_use_it(run_script: Run) -> None:
         """
         import os, warnings
         import pygsampler as pgs
-        from tests.support.parity import random_graph, same
+        from tests.support.assertions import assert_equal
+        from tests.support.parity import random_graph
         warnings.simplefilter("ignore", DeprecationWarning)
         cpu = random_graph(300, seed=61).graph()
         sampler = pgs.PGSampler([4, 3], seed=1)
@@ -91,12 +93,12 @@ def test_a_child_forked_before_cuda_may_use_it(run_script: Run) -> None:
         if child == 0:
             code = 1
             try:
-                same(sampler.sample(cpu.to("cuda"), range(50), batch=0), want)
+                assert_equal(sampler.sample(cpu.to("cuda"), range(50), batch=0), want)
                 code = 0
             finally:
                 os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
-        same(sampler.sample(cpu.to("cuda"), range(50), batch=0), want)
+        assert_equal(sampler.sample(cpu.to("cuda"), range(50), batch=0), want)
         """
     )
     assert done.returncode == 0, done.stderr
@@ -108,9 +110,9 @@ def test_pickled_graphs_find_their_device(run_script: Run) -> None:
         """
         copy = pickle.loads(pickle.dumps(there))
         assert copy.device == "cuda:0"
-        same(sampler.sample(copy, range(50), batch=0), want)
+        assert_equal(sampler.sample(copy, range(50), batch=0), want)
         batch = pickle.loads(pickle.dumps(sampler.sample(there, range(50), batch=0).cpu()))
-        same(batch, want)
+        assert_equal(batch, want)
         """,
     )
 

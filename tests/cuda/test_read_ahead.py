@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from pygsampler._loader import cache_tuner  # noqa: E402
 from pygsampler._loader.read_ahead import MOST_STALE, ReadAhead, Trial  # noqa: E402
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling, capture  # noqa: E402
+from tests.support.hetero_graphs import random_edges  # noqa: E402
 
 NODES, WIDTH = 4000, 24
 OPTIONS: dict[str, Any] = {"batch_size": 128, "shuffle": True, "seed": 2}
@@ -116,14 +117,9 @@ def test_rows_are_those_of_the_tables(
 
 
 def test_batches_of_types_and_of_links(begun: list[int]) -> None:
-    random = np.random.default_rng(1)
     kinds = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
     counts = {"a": 300, "b": 500}
-    edges = {
-        kind: (random.integers(0, counts[kind[0]], n), random.integers(0, counts[kind[2]], n))
-        for kind, n in kinds.items()
-    }
-    graph = pgs.Graph.from_coo(edges, num_nodes=counts).to("cuda")
+    graph = pgs.Graph.from_coo(random_edges(counts, kinds, 1), num_nodes=counts).to("cuda")
     x = {kind: torch.randn(n, 7) for kind, n in counts.items()}
     pinned = {kind: pgs.Features.from_tensor(rows).pin() for kind, rows in x.items()}
     seeds = {"b": torch.arange(400)}

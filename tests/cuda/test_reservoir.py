@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
+from tests.support.assertions import assert_equal
 from tests.support.parity import (
     SWITCHES,
     Csc,
@@ -15,7 +16,6 @@ from tests.support.parity import (
     compare_reservoirs,
     emulated,
     random_graph,
-    same,
     scaled,
     with_degrees,
 )
@@ -104,8 +104,8 @@ def test_flights_and_many_batches() -> None:
         many = sampler.sample_many(there, lists, batch=0)
         for i, seeds in enumerate(lists):
             want = sampler.sample(cpu, seeds, batch=i)
-            same(jobs[i].result(), want)
-            same(many[i], want)
+            assert_equal(jobs[i].result(), want)
+            assert_equal(many[i], want)
 
 
 def test_pinned_graphs() -> None:

@@ -15,7 +15,8 @@ import pytest
 
 import pygsampler as pgs
 from tests.gpu import need_cuda
-from tests.support.parity import Csc, compare, emulated, random_graph, same, scaled
+from tests.support.assertions import assert_equal
+from tests.support.parity import Csc, compare, emulated, random_graph, scaled
 from tests.support.partners import partner
 from tests.support.ranks import run_ranks
 
@@ -86,7 +87,7 @@ def test_walks_and_times(csc: Csc) -> None:
                 assert np.array_equal(mine, theirs), (options, name)
         late = pgs.PGSampler([4, 3], seed=1, temporal="t")
         bounds = np.full(len(SEEDS), 25)
-        same(
+        assert_equal(
             late.sample(graph, SEEDS, seed_time=bounds, **numbers),
             late.sample(cpu, SEEDS, seed_time=bounds, **numbers),
         )
@@ -101,7 +102,7 @@ def test_arrays_added_later_and_small_graphs() -> None:
             count = cpu.num_edges
             more = graph.with_data(edge_data={"w": np.arange(1.0, count + 1)})
             assert more.shared
-            same(
+            assert_equal(
                 pgs.PGSampler([1], seed=2, prob="w").sample(more, [0, 1], batch=0),
                 pgs.PGSampler([1], seed=2, prob="w").sample(more.to("cpu"), [0, 1], batch=0),
             )
@@ -197,7 +198,7 @@ def test_memory_is_divided_and_given_back(csc: Csc) -> None:
         taken = used() - before - 2 * rows
         assert abs(taken - copies * edges) < 8 * unit, (replicate, taken, edges)
         first.close()
-        same(sampler.sample(second, SEEDS, batch=0), sampler.sample(cpu, SEEDS, batch=0))
+        assert_equal(sampler.sample(second, SEEDS, batch=0), sampler.sample(cpu, SEEDS, batch=0))
         with pytest.raises(pgs.errors.ClosedError):
             sampler.sample(first, SEEDS)
         second.close()

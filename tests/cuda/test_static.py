@@ -20,6 +20,7 @@ from tests.support.partners import partner
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.torch import DataLoader, capture  # noqa: E402
+from tests.support.assertions import content  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("gpu")
 NODES, CLASSES, WIDTH = 5000, 7, 20
@@ -47,18 +48,6 @@ def data(graph: pgs.Graph) -> dict[str, Any]:
     y = torch.randint(CLASSES, (NODES,), generator=random).cuda()
     e = torch.randn(graph.num_edges, 3, generator=random).cuda()
     return {"features": {"x": x}, "labels": y, "edge_features": {"e": e}}
-
-
-def content(batch: Any) -> tuple[Any, ...]:
-    return (
-        batch.input_nodes.tolist(),
-        batch.output_nodes.tolist(),
-        batch.output_index.tolist(),
-        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in batch.blocks],
-        {name: rows.tolist() for name, rows in batch.features.items()},
-        [{name: rows.tolist() for name, rows in b.features.items()} for b in batch.blocks],
-        (batch.epoch, batch.batch),
-    )
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

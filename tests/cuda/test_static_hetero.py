@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.samplers import Temporal  # noqa: E402
 from pygsampler.torch import DataLoader, StaticMiniBatch, capture  # noqa: E402
+from tests.support.assertions import content  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("gpu")
 COUNTS = {"a": 3000, "b": 2000, "none": 5}
@@ -36,22 +37,6 @@ def graph() -> pgs.Graph:
             "t": torch.randint(0, 50, (20000,), generator=random),
         }
     return pgs.Graph.from_coo(edges, num_nodes=COUNTS, edge_data=data).to("cuda")
-
-
-def content(batch: Any) -> tuple[Any, ...]:
-    def lists(tensors: Any) -> Any:
-        return None if tensors is None else {kind: of.tolist() for kind, of in tensors.items()}
-
-    blocks = [
-        {
-            kind: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist())
-            for kind, b in hop.items()
-        }
-        for hop in batch.blocks
-    ]
-    nodes = [batch.input_nodes, batch.output_nodes, batch.output_index, batch.subgraph_ids]
-    features = {name: lists(of) for name, of in batch.features.items()}
-    return (*map(lists, nodes), blocks, features, batch.num_sampled_nodes, batch.num_sampled_edges)
 
 
 SAMPLERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import emulated, random_graph, same, values
+from tests.support.assertions import assert_equal
+from tests.support.parity import emulated, random_graph, values
 from tests.support.partners import partner
 
 # About a millisecond of a GPU: what is not ordered shows.
@@ -39,7 +40,7 @@ def test_seeds_made_in_a_side_stream(torch: Any, graphs: tuple[pgs.Graph, pgs.Gr
             torch.cuda._sleep(MILLISECOND)
             seeds.copy_(torch.arange(number, NODES, 40, device="cuda"))
             got = sampler.sample(there, seeds, batch=number)
-        same(got, want(cpu, expected, number), number)
+        assert_equal(got, want(cpu, expected, number), number)
 
 
 def test_consumer_in_another_stream(torch: Any, graphs: tuple[pgs.Graph, pgs.Graph]) -> None:

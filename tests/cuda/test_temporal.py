@@ -9,7 +9,8 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler.samplers import Temporal
-from tests.support.hetero_parity import same as same_types
+from tests.support.assertions import assert_equal
+from tests.support.hetero_parity import assert_equal_batches
 from tests.support.parity import scaled
 
 NUMBERS = {"epoch": 2, "batch": 1 << 33}
@@ -35,18 +36,6 @@ def make(floats: bool, dtype: str = "int64") -> tuple[pgs.Graph, Any]:
     return graph, random
 
 
-def same(got: Any, want: Any, about: object) -> None:
-    got = got.cpu()
-    assert got.input_nodes.tolist() == want.input_nodes.tolist(), about
-    assert got.subgraph_ids.tolist() == want.subgraph_ids.tolist(), about
-    for mine, block in zip(got.blocks, want.blocks, strict=True):
-        for name in ("indptr", "indices", "edge_ids"):
-            assert getattr(mine, name).tolist() == getattr(block, name).tolist(), (about, name)
-        assert (mine.edge_weights is None) == (block.edge_weights is None), about
-        if block.edge_weights is not None:
-            assert mine.edge_weights.tolist() == block.edge_weights.tolist(), about
-
-
 @pytest.mark.parametrize("floats", [False, True])
 def test_batches_are_those_of_the_cpu(floats: bool) -> None:
     graph, random = make(floats, "int32" if floats else "int64")
@@ -66,14 +55,14 @@ def test_batches_are_those_of_the_cpu(floats: bool) -> None:
         bounds = random.integers(0, 50, 50)
         want = sampler.sample(graph, seeds, seed_time=bounds, **NUMBERS)
         assert want.num_edges > 0
-        same(sampler.sample(there, seeds, seed_time=bounds, **NUMBERS), want, options)
+        assert_equal(sampler.sample(there, seeds, seed_time=bounds, **NUMBERS), want, options)
         job = sampler.submit(there, seeds, seed_time=bounds, **NUMBERS)
-        same(job.result(), want, (options, "submitted"))
+        assert_equal(job.result(), want, (options, "submitted"))
         # Every third edge, and each that the batch has: rows are short of some.
         without = np.union1d(np.arange(0, graph.num_edges, 3), want.blocks[0].edge_ids)
         around = sampler.sample(graph, seeds, seed_time=bounds, exclude=without, **NUMBERS)
         got = sampler.sample(there, seeds, seed_time=bounds, exclude=without, **NUMBERS)
-        same(got, around, (options, "excluded"))
+        assert_equal(got, around, (options, "excluded"))
         for block in around.blocks:
             assert not np.isin(block.edge_ids, without).any()
 
@@ -88,7 +77,7 @@ def test_many_batches_are_those_of_the_cpu() -> None:
         many = sampler.sample_many(there, sets, seed_time=times, memory=memory, **NUMBERS)
         for got, batch in zip(many, want, strict=True):
             assert got.device == there.device and got.batch == batch.batch
-            same(got, batch, memory)
+            assert_equal(got, batch, memory)
     with pytest.raises(ValueError, match=r"seed_time\[0\]: expected a time for each seed"):
         sampler.sample_many(there, sets)
 
@@ -104,7 +93,7 @@ def test_errors_name_the_seed_and_harm_nothing() -> None:
     with pytest.raises(ValueError, match=r"exclude\[1\]: expected the id of an edge of the graph"):
         sampler.sample(there, [0], seed_time=1, exclude=[3, graph.num_edges])
     want = sampler.sample(graph, [0, 7], seed_time=[9, 40], **NUMBERS)
-    same(sampler.sample(there, [0, 7], seed_time=[9, 40], **NUMBERS), want, "after errors")
+    assert_equal(sampler.sample(there, [0, 7], seed_time=[9, 40], **NUMBERS), want, "after errors")
 
 
 @pytest.mark.parametrize("floats", [False, True])
@@ -138,12 +127,14 @@ def test_graphs_with_types(floats: bool) -> None:
         given = {"seed_time": {kind: random.integers(0, 50, 20) for kind in seeds}, **NUMBERS}
         want = sampler.sample(graph, seeds, **given)
         assert want.num_edges
-        same_types(sampler.sample(there, seeds, **given), want, options)
-        same_types(sampler.submit(there, seeds, **given).result(), want, (options, "submitted"))
+        assert_equal_batches(sampler.sample(there, seeds, **given), want, options)
+        assert_equal_batches(
+            sampler.submit(there, seeds, **given).result(), want, (options, "submitted")
+        )
         without = {kind: np.arange(place, edges, 2) for place, kind in enumerate(kinds[:3])}
         around = sampler.sample(graph, seeds, exclude=without, **given)
         got = sampler.sample(there, seeds, exclude=without, **given)
-        same_types(got, around, (options, "excluded"))
+        assert_equal_batches(got, around, (options, "excluded"))
         for blocks in around.blocks:
             for kind, ids in without.items():
                 assert not np.isin(blocks[kind].edge_ids, ids).any()

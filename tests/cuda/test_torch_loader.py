@@ -19,6 +19,7 @@ import pygsampler as pgs
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.torch import DataLoader  # noqa: E402
+from tests.support.assertions import content, contents  # noqa: E402
 
 NODES = 5000
 SEEDS = torch.arange(0, 3000)
@@ -38,23 +39,6 @@ def make_graph(dtype: Any = torch.int64, ids: bool = False) -> pgs.Graph:
     indptr, indices = csc(NODES, 80, random, dtype)
     edge_ids = torch.randperm(len(indices), generator=random) if ids else None
     return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids)
-
-
-def content(batch: Any) -> tuple[Any, ...]:
-    return (
-        batch.input_nodes.tolist(),
-        batch.output_nodes.tolist(),
-        batch.output_index.tolist(),
-        [
-            (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist())
-            for b in batch.blocks
-        ],
-        (batch.epoch, batch.batch),
-    )
-
-
-def contents(loader: Any) -> list[tuple[Any, ...]]:
-    return [content(batch) for batch in loader]
 
 
 @pytest.fixture(scope="module")

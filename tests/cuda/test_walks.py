@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
+from tests.support.assertions import assert_equal
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
 
@@ -50,15 +51,6 @@ def both(csc: Csc, ids: int = 64, edge_ids: int = 0, *, pinned: bool = False) ->
     return cpu, cpu.pin() if pinned else cpu.to("cuda")
 
 
-def same(got: pgs.Walks, want: pgs.Walks, what: object = "") -> None:
-    assert (got.epoch, got.batch, len(got)) == (want.epoch, want.batch, len(want)), what
-    for name in ("nodes", "edge_ids", "lengths"):
-        mine, theirs = (getattr(walks, name).cpu().numpy() for walks in (got, want))
-        assert mine.dtype == theirs.dtype and mine.shape == theirs.shape, (what, name)
-        unequal = np.argwhere(mine != theirs)
-        assert not len(unequal), f"{what}, {name}: {len(unequal)} differ, first {unequal[0]}"
-
-
 def sampler_of(options: dict[str, Any], **more: Any) -> pgs.RandomWalk:
     given = {**options, **more}
     return pgs.RandomWalk(given.pop("length"), **given, seed=77)
@@ -73,7 +65,7 @@ def test_every_option(name: str, ids: int, edge_ids: int) -> None:
     want = sampler_of(OPTIONS[name]).sample(cpu, seeds, **NUMBERS)
     for layout in layouts(OPTIONS[name]):
         sampler = sampler_of(OPTIONS[name], mode_options={"layout": layout})
-        same(sampler.sample(there, seeds, **NUMBERS), want, layout)
+        assert_equal(sampler.sample(there, seeds, **NUMBERS), want, layout)
 
 
 @pytest.mark.parametrize("graph", sorted(awkward()))
@@ -85,7 +77,7 @@ def test_awkward_graphs(graph: str) -> None:
         for layout in layouts(OPTIONS[name]):
             sampler = sampler_of(OPTIONS[name], mode_options={"layout": layout})
             want = sampler.sample(cpu, seeds, **NUMBERS)
-            same(sampler.sample(there, seeds, **NUMBERS), want, (name, layout))
+            assert_equal(sampler.sample(there, seeds, **NUMBERS), want, (name, layout))
 
 
 def test_every_degree() -> None:
@@ -93,7 +85,7 @@ def test_every_degree() -> None:
     for name in ("uniform", "weighted", "far", "return"):
         sampler = sampler_of({**OPTIONS[name], "direction": "in"})
         want = sampler.sample(cpu, np.arange(71), **NUMBERS)
-        same(sampler.sample(there, np.arange(71), **NUMBERS), want, name)
+        assert_equal(sampler.sample(there, np.arange(71), **NUMBERS), want, name)
 
 
 def test_pinned_graphs() -> None:
@@ -101,7 +93,7 @@ def test_pinned_graphs() -> None:
     for name in ("uniform", "weighted", "far", "types"):
         sampler = sampler_of(OPTIONS[name])
         want = sampler.sample(cpu, range(100), **NUMBERS)
-        same(sampler.sample(there, range(100), **NUMBERS), want, name)
+        assert_equal(sampler.sample(there, range(100), **NUMBERS), want, name)
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])
@@ -113,7 +105,7 @@ def test_a_graph_that_was_made_on_the_device(direction: str) -> None:
     for options in ({}, {"p": 2.0, "q": 0.5}, {"p": 0.25, "q": 4.0, "stop": 0.1}):
         sampler = pgs.RandomWalk(9, direction=direction, seed=2, **options)
         want = sampler.sample(cpu, np.arange(300), **NUMBERS)
-        same(sampler.sample(there, np.arange(300), **NUMBERS), want, options)
+        assert_equal(sampler.sample(there, np.arange(300), **NUMBERS), want, options)
 
 
 def test_however_they_are_asked_for() -> None:
@@ -123,11 +115,11 @@ def test_however_they_are_asked_for() -> None:
         want = sampler.sample(cpu, seeds, **NUMBERS)
         jobs = [sampler.submit(there, seeds, **NUMBERS) for _ in range(3)]
         for job in jobs:
-            same(job.result(), want, name)
-        same(sampler.with_gpu_share(0.3).sample(there, seeds, **NUMBERS), want, name)
+            assert_equal(job.result(), want, name)
+        assert_equal(sampler.with_gpu_share(0.3).sample(there, seeds, **NUMBERS), want, name)
         many = sampler.sample_many(there, [seeds, seeds[:7], [3]], epoch=2, batch=9)
         for number, (got, own) in enumerate(zip(many, (seeds, seeds[:7], [3]), strict=True)):
-            same(got, sampler.sample(cpu, own, epoch=2, batch=9 + number), (name, number))
+            assert_equal(got, sampler.sample(cpu, own, epoch=2, batch=9 + number), (name, number))
 
 
 def test_seeds_from_the_device() -> None:
@@ -136,7 +128,7 @@ def test_seeds_from_the_device() -> None:
     # The lengths are int32 on the device, and vertices of the graph.
     sampler = sampler_of(OPTIONS["weighted"])
     got = sampler.sample(there, first.lengths, **NUMBERS)
-    same(got, sampler.sample(cpu, first.lengths.cpu(), **NUMBERS))
+    assert_equal(got, sampler.sample(cpu, first.lengths.cpu(), **NUMBERS))
 
 
 def test_errors_are_the_cpus() -> None:
@@ -213,7 +205,7 @@ def test_by_transits(name: str) -> None:
     seeds[::3] = 5  # a third of all walks from one vertex
     want = sampler_of(OPTIONS[name]).sample(cpu, seeds, **NUMBERS)
     sampler = sampler_of(OPTIONS[name], mode_options={"execution": "transit", "layout": "csr"})
-    same(sampler.sample(there, seeds, **NUMBERS), want, name)
+    assert_equal(sampler.sample(there, seeds, **NUMBERS), want, name)
 
 
 @pytest.mark.parametrize("graph", ["random", *sorted(awkward())])
@@ -248,5 +240,5 @@ def test_several_roots(roots: int) -> None:
     for direction in ("out", "in"):
         sampler = pgs.walks.MultiRW(roots, 60, direction=direction, edge_ids=True, seed=77)
         want, got = (sampler.sample(graph, seeds, **NUMBERS) for graph in (cpu, there))
-        same(got, want, direction)
+        assert_equal(got, want, direction)
         np.testing.assert_array_equal(got.slots.cpu().numpy(), want.slots.numpy())

@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import (
-    Csc,
-    Values,
-    awkward,
-    compare,
-    random_graph,
-    same,
-    scaled,
-    with_degrees,
-)
+from tests.support.assertions import assert_equal
+from tests.support.parity import Csc, Values, awkward, compare, random_graph, scaled, with_degrees
 
 MODES = ("auto", "persistent")
 KINDS = {
@@ -104,7 +96,7 @@ def test_several_batches_a_launch_and_pinned_graphs() -> None:
     for graph in (there, cpu.pin()):
         got = sampler.sample_many(graph, sets, epoch=0, batch=0)
         for mine, theirs in zip(got, want, strict=True):
-            same(mine, theirs)
+            assert_equal(mine, theirs)
 
 
 def test_tables_of_arrays_on_the_device() -> None:
@@ -132,9 +124,11 @@ def test_tables_of_a_file(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPa
             opened = pgs.Graph.open(tmp_path / kind)
             for there in (getattr(opened, how)("cuda"), getattr(opened, how)("cuda")):
                 got = pgs.PGSampler([5, 5], seed=1, prob="w").sample(there, np.arange(50), batch=0)
-                same(got, want)
+                assert_equal(got, want)
             sent = pickle.loads(pickle.dumps(there))
-            same(pgs.PGSampler([5, 5], seed=1, prob="w").sample(sent, np.arange(50), batch=0), want)
+            assert_equal(
+                pgs.PGSampler([5, 5], seed=1, prob="w").sample(sent, np.arange(50), batch=0), want
+            )
 
 
 @pytest.mark.parametrize("how", ["to", "pin"])

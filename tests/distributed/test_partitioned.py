@@ -19,6 +19,7 @@ import pygsampler as pgs
 from pygsampler import distributed
 from pygsampler.distributed import partition
 from pygsampler.samplers import Temporal
+from tests.support.assertions import assert_equal, content
 
 partner("torch")
 
@@ -73,7 +74,7 @@ def test_walks_in_one_process(folders: Path, kind: str) -> None:
                 sampler = along(walk, direction)
                 seeds = rng.integers(0, partitioned_graphs.NODES, 40).astype(whole.dtype)
                 made, want = (sampler.sample(g, seeds, epoch=1, batch=6) for g in (graph, whole))
-                assert partitioned_graphs.walked(made) == partitioned_graphs.walked(want), sampler
+                assert_equal(made, want, sampler)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,12 +91,12 @@ def test_programs_in_one_process(folders: Path, kind: str) -> None:
                     made, want = (
                         sampler.sample(g, seeds, epoch=1, batch=6, **about) for g in (graph, whole)
                     )
-                    assert flight_graphs.content(made) == flight_graphs.content(want), sampler
+                    assert_equal(made, want, sampler)
                     hops = 3 if sampler is COLUMNS[0] or sampler.name == "shadow" else 2
                     assert exchange.rounds - before <= hops + (sampler is COLUMNS[1]), sampler
             empty = seeds[:0]
             made, want = (sampler.sample(g, empty, epoch=0, batch=0) for g in (graph, whole))
-            assert flight_graphs.content(made) == flight_graphs.content(want)
+            assert_equal(made, want)
 
 
 def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +113,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
     ):
         exchange = Here(folder, 2)
         with distributed.open_graph(folder, exchange) as graph:
-            want = flight_graphs.content(sampler.sample(graph, seeds, epoch=0, batch=0))
+            want = content(sampler.sample(graph, seeds, epoch=0, batch=0))
             with monkeypatch.context() as patch:
                 patch.setattr(exchange.actors[1]._owner, "_sample_rows", failing)
                 with pytest.raises(pgs.Error, match="part 1: MemoryError: no room"):
@@ -120,7 +121,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
             jobs = [sampler.submit(graph, seeds, epoch=0, batch=0) for _ in range(4)]
             jobs[0].cancel()
             del jobs[1]
-            assert flight_graphs.content(jobs[-1].result()) == want
+            assert content(jobs[-1].result()) == want
         with pytest.raises(pgs.errors.ClosedError):
             sampler.sample(graph, seeds)
 
@@ -141,7 +142,7 @@ def test_types_together_in_one_process(tmp_path: Path, size: int) -> None:
                 made, want = (
                     sampler.sample(g, seeds, epoch=1, batch=6, **about) for g in (graph, whole)
                 )
-                assert flight_graphs.content(made) == flight_graphs.content(want), sampler
+                assert_equal(made, want, sampler)
                 rounds = len(sampler.plan.get("fanouts") or sampler.plan["num_samples"])
                 # The edges of the vertices that were chosen last are asked for, too.
                 rounds += isinstance(sampler, pgs.samplers.HGTSampler)
@@ -177,7 +178,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
             ),
         ):
             made, want = (way.sample(g, range(30), epoch=0, batch=5) for g in (graph, whole))
-            assert flight_graphs.content(made) == flight_graphs.content(want), way
+            assert_equal(made, want, way)
         for how in (
             {},
             {"temporal": Temporal("born", carry="edge")},
@@ -189,7 +190,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
                 sampler.sample(g, seeds, epoch=0, batch=5, exclude=without, **when)
                 for g in (graph, whole)
             )
-            assert flight_graphs.content(made) == flight_graphs.content(want), how
+            assert_equal(made, want, how)
         for sampler in (
             pgs.samplers.HGTSampler([4, 3], seed=1),
             pgs.LaborSampler([3, 2], prob="w", seed=1, edge_weights="ht"),
@@ -197,7 +198,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
             made, want = (
                 sampler.sample(g, seeds, epoch=0, batch=5, exclude=without) for g in (graph, whole)
             )
-            assert flight_graphs.content(made) == flight_graphs.content(want), sampler
+            assert_equal(made, want, sampler)
 
 
 def test_loaders_and_features(folders: Path) -> None:

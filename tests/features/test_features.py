@@ -9,7 +9,6 @@ import weakref
 from array import array
 from typing import Any
 
-import feature_bytes
 import numpy as np
 import pytest
 import torch
@@ -18,17 +17,6 @@ from feature_bytes import IDS, ROWS, Exported, noise, raw
 
 import pygsampler as pgs
 from pygsampler._arrays.dtypes import KINDS
-
-
-@pytest.fixture
-def points() -> np.ndarray[Any, Any]:
-    return feature_bytes.points()
-
-
-@pytest.fixture
-def features(points: np.ndarray[Any, Any]) -> pgs.Features:
-    return pgs.Features.from_tensor(points)
-
 
 # ---- what they are made of ----
 

@@ -11,7 +11,6 @@ from array import array
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import feature_bytes
 import numpy as np
 import pytest
 import torch
@@ -20,17 +19,6 @@ from feature_bytes import IDS, ROWS, busy
 from interrupts import at_every_moment
 
 import pygsampler as pgs
-
-
-@pytest.fixture
-def points() -> np.ndarray[Any, Any]:
-    return feature_bytes.points()
-
-
-@pytest.fixture
-def features(points: np.ndarray[Any, Any]) -> pgs.Features:
-    return pgs.Features.from_tensor(points)
-
 
 # ---- while the caller does something else ----
 

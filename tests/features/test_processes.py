@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-from pathlib import Path
 from typing import Any
 
-import feature_bytes
 import numpy as np
 import pytest
 import torch
@@ -18,21 +16,6 @@ import pygsampler as pgs
 
 # From Python 3.12 on every fork of a process with threads warns; torch and Arrow have some.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
-
-
-@pytest.fixture
-def points() -> np.ndarray[Any, Any]:
-    return feature_bytes.points()
-
-
-@pytest.fixture
-def features(points: np.ndarray[Any, Any]) -> pgs.Features:
-    return pgs.Features.from_tensor(points)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "graph.pgs"
 
 
 # ---- files ----

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flight_graphs import content
 from partners import partner
 
 import pygsampler as pgs
@@ -19,6 +18,7 @@ from pyarrow import flight  # noqa: E402
 
 from pygsampler.flight import Client, Server  # noqa: E402
 from pygsampler.samplers import Temporal  # noqa: E402
+from tests.support.assertions import content  # noqa: E402
 
 NODES, EDGES = 400, 6000
 FIRST, DAY = np.datetime64("2024-03-01"), 86_400 * 10**9

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flight_graphs import BY, CITES, WRITES, content, typed, untyped
+from flight_graphs import BY, CITES, WRITES, typed, untyped
 from partners import partner
 
 import pygsampler as pgs
@@ -19,6 +19,7 @@ from pygsampler.samplers import layer_wise
 partner("pyarrow")
 
 from pygsampler.flight import Client, Server, results  # noqa: E402
+from tests.support.assertions import content  # noqa: E402
 
 SEEDS = [5, 3, 3, 9, 100, 44]
 # Of a batch that has no types and more hops than a loop ends with.

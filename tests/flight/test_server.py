@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flight_graphs import content, typed, untyped
+from flight_graphs import typed, untyped
 from partners import partner
 
 import pygsampler as pgs
@@ -29,6 +29,7 @@ from pyarrow import flight  # noqa: E402
 
 from pygsampler.flight import Client, Server  # noqa: E402
 from pygsampler.flight.ticket import ARRAYS, Ticket  # noqa: E402
+from tests.support.assertions import content  # noqa: E402
 
 TOKEN = "a-token-of-24-characters"
 UNIFORM = pgs.PGSampler([3, 2], seed=1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
+from tests.support.assertions import content
 
 WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "paper")
 WRITTEN, READS = ("paper", "by", "author"), ("author", "reads", "paper")
@@ -23,13 +24,6 @@ def graph(*more: Any) -> pgs.Graph:
         edges[kind] = tuple(random.integers(0, NODES[of], 150) for of in kind[::2])
         data[kind] = {"w": random.random(150)}
     return pgs.Graph.from_coo(edges, num_nodes=NODES, edge_data=data)
-
-
-def content(batch: Any) -> list[Any]:
-    return [
-        {kind: (block.indices.tolist(), block.edge_ids.tolist()) for kind, block in hop.items()}
-        for hop in batch.blocks
-    ]
 
 
 SEEDS = {"paper": [1, 2, 3], "author": [4]}

@@ -11,6 +11,7 @@ from hetero_graphs import random_types
 
 import pygsampler as pgs
 from pygsampler._sampling.hetero_inputs import flatten_by_type
+from tests.support.hetero_graphs import random_edges
 
 
 def check(batch: Any, edges: Any, seeds: Any, fanouts: list[int], new: bool, replace: bool) -> None:
@@ -271,13 +272,9 @@ def test_arrays_that_are_wrong_name_their_type() -> None:
 @pytest.mark.parametrize("disjoint", [False, True])
 def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
     """One thread or several, a map of all vertices or a table: the same bytes."""
-    random = np.random.default_rng(2)
     nodes = {"a": 4000, "b": 2500}
     kinds = [("a", "x", "b"), ("b", "y", "a"), ("a", "s", "a")]
-    edges = {
-        kind: (random.integers(0, nodes[kind[0]], 40000), random.integers(0, nodes[kind[2]], 40000))
-        for kind in kinds
-    }
+    edges = random_edges(nodes, dict.fromkeys(kinds, 40000), 2)
     graph = pgs.Graph.from_coo(edges, num_nodes=nodes)
     seeds = {"a": list(range(0, 4000, 7)), "b": list(range(0, 2500, 9))}
     batches = [

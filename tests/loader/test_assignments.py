@@ -13,6 +13,7 @@ import torch
 import pygsampler as pgs
 from pygsampler._loader.loader_base import LoaderBase
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
+from tests.support.assertions import contents
 
 NODES = 60
 random = np.random.default_rng(2)
@@ -25,14 +26,6 @@ def loader(**options: Any) -> DataLoader[Any]:
 
 def links(**options: Any) -> LinkLoader:
     return LinkLoader(GRAPH, np.arange(50), [3], **{"batch_size": 8, "seed": 3, **options})
-
-
-def contents(of: Any) -> list[Any]:
-    found = []
-    for batch in of:
-        minibatch = getattr(batch, "minibatch", batch)
-        found.append((minibatch.epoch, minibatch.batch, minibatch.output_nodes.tolist()))
-    return found
 
 
 def test_loaders_have_one_base_class() -> None:

@@ -30,7 +30,8 @@ from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
 from tests.loader.test_data_loader_emulated import PRELUDE
 from tests.loader.test_prefetch import Desk
-from tests.loader.test_stats import Slow, content
+from tests.loader.test_stats import Slow
+from tests.support.assertions import content, contents
 from tests.support.static_scripts import PRELUDE as STATIC
 from tests.support.static_scripts import ROWS
 
@@ -144,7 +145,7 @@ def test_batches_do_not_depend_on_the_depth(
         for batch in loader:
             found.append(content(batch))
             time.sleep(seconds)
-        assert found == [content(batch) for batch in expected]
+        assert found == contents(expected)
     assert loader.stats()["batches"] == len(loader)
 
 
@@ -192,7 +193,7 @@ def test_a_state_has_what_was_chosen(graph: pgs.Graph, step: int, changing: None
         options: dict[str, Any] = {"batch_size": 40, "shuffle": True, "seed": 3}
         return DataLoader(graph, SEEDS, [4, 3], prefetch=prefetch, **options)
 
-    every = [content(batch) for batch in loader(0)]
+    every = contents(loader(0))
     first = loader("auto")
     batches = iter(first)
     found = [content(next(batches)) for _ in range(step)]
@@ -203,7 +204,7 @@ def test_a_state_has_what_was_chosen(graph: pgs.Graph, step: int, changing: None
         other.load_state_dict(state)
         if other.prefetch == "auto":
             assert other.state_dict() == state
-        rest = [] if step == len(every) else [content(batch) for batch in other]
+        rest = [] if step == len(every) else contents(other)
         assert found + rest == every
     # A state from before there was the option, and those of loaders without it.
     del state["prefetch"]
@@ -347,7 +348,7 @@ expected = DataLoader(graph, SEEDS, sampler, prefetch=0, **options)
 loader = DataLoader(there, SEEDS, sampler, prefetch="auto", device="auto", **options)
 for depth in (4, 8, 8):
     assert loader.state_dict()["prefetch"] == depth
-    assert [content(b) for b in loader] == [content(b) for b in expected]
+    assert contents(loader) == contents(expected)
 text = loader.explain()
 assert "since the graph is there" in text, text
 assert '"auto" is 8' in text, text
@@ -523,7 +524,7 @@ for epoch, share in enumerate((1.0, 1.0, 0.5, 0.25)):
     if epoch == 2:
         next(iter(loader))  # An epoch that is left is no measurement.
         loader.set_epoch(2)
-    assert [content(b) for b in loader] == [content(b) for b in expected]
+    assert contents(loader) == contents(expected)
 choice = loader.state_dict()["gpu_share"]
 assert choice in (1.0, 0.5, 0.25)
 text = loader.explain()

@@ -8,42 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_graphs import csc
 
 import pygsampler as pgs
 from pygsampler.torch import DataLoader
+from tests.support.assertions import content, contents
 
 NODES = 3000
 
 
 def make_graph(dtype: torch.dtype = torch.int64) -> pgs.Graph:
-    """3000 vertices of in-degree 0 to 60, neighbours at random, parallel edges among them."""
-    random = torch.Generator().manual_seed(7)
-    degrees = torch.randint(0, 61, (NODES,), generator=random)
-    indptr = torch.zeros(NODES + 1, dtype=dtype)
-    indptr[1:] = degrees.cumsum(0)
-    indices = torch.randint(0, NODES, (int(indptr[-1]),), generator=random).to(dtype)
-    return pgs.Graph.from_csc(indptr, indices)
+    return pgs.Graph.from_csc(*csc(NODES, 60, dtype=dtype))
 
 
 @pytest.fixture(scope="module")
 def graph() -> pgs.Graph:
     return make_graph()
-
-
-def content(batch: Any) -> tuple[Any, ...]:
-    """Everything that a batch says, as something to compare."""
-    return (
-        batch.input_nodes.tolist(),
-        batch.output_nodes.tolist(),
-        [
-            (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist())
-            for b in batch.blocks
-        ],
-    )
-
-
-def contents(loader: Any) -> list[tuple[Any, ...]]:
-    return [content(batch) for batch in loader]
 
 
 SEEDS = torch.arange(0, 1000)
@@ -111,7 +91,7 @@ def test_epochs_differ_and_come_back(graph: pgs.Graph) -> None:
     loader = DataLoader(graph, SEEDS, [10], batch_size=500, seed=3)
     first, second = contents(loader), contents(loader)
     assert first != second
-    assert [batch[1] for batch in first] == [batch[1] for batch in second]
+    assert [b[".output_nodes"] for b in first] == [b[".output_nodes"] for b in second]
     assert loader.epoch == 2
     loader.set_epoch(0)
     assert contents(loader) == first

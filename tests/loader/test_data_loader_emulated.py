@@ -19,6 +19,8 @@ import torch
 import pygsampler as pgs
 from pygsampler._loader import arguments, node_seeds
 import torch_cpu
+from assertions import content, contents
+from torch_graphs import csc
 from pygsampler.torch import DataLoader
 
 arguments._check = lambda index: None
@@ -26,20 +28,9 @@ node_seeds.to_device = lambda order, index: order.clone()
 
 def make_graph(dtype=torch.int64, ids=False):
     random = torch.Generator().manual_seed(7)
-    indptr = torch.zeros(1001, dtype=dtype)
-    indptr[1:] = torch.randint(0, 30, (1000,), generator=random).cumsum(0)
-    edges = int(indptr[-1])
-    indices = torch.randint(0, 1000, (edges,), generator=random).to(dtype)
-    edge_ids = torch.randperm(edges, generator=random) if ids else None
+    indptr, indices = csc(1000, 29, random, dtype)
+    edge_ids = torch.randperm(len(indices), generator=random) if ids else None
     return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids)
-
-def content(batch):
-    return (
-        batch.input_nodes.tolist(), batch.output_nodes.tolist(), batch.output_index.tolist(),
-        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist())
-         for b in batch.blocks],
-        batch.epoch, batch.batch,
-    )
 
 SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 """
@@ -192,7 +183,7 @@ for dtype in (torch.int32, torch.int64):
         for some in (batches, moved):
             assert some[0].blocks[0].edge_weights.dtype == torch.float32
             found.append([
-                (content(b), [block.edge_weights.tolist() for block in b.blocks]) for b in some
+                content(b) for b in some
             ])
     assert all(each == found[0] for each in found)
 print(pgs.cuda.memory_stats(0)["flights"])
@@ -331,7 +322,7 @@ def test_batches_of_a_group_that_do_not_fit(emulator: Path) -> None:
 from pygsampler._engine import library
 graph = make_graph()
 there = graph.to("cuda")
-expected = [content(b) for b in DataLoader(graph, SEEDS, [5, 3], batch_size=32, seed=1)]
+expected = contents(DataLoader(graph, SEEDS, [5, 3], batch_size=32, seed=1))
 import ctypes
 asked, small = [], set()
 def call(name, *args, **how):
@@ -346,7 +337,7 @@ real, library.call = library.call, call
 for small in (set(), {1}, {0, 2}, {0, 1, 2, 3}):
     asked.clear()
     loader = DataLoader(there, SEEDS, [5, 3], batch_size=32, seed=1, prefetch=8)
-    assert [content(b) for b in loader] == expected, small
+    assert contents(loader) == expected, small
     print(asked.count("SubmitMany"), asked.count("Submit"))
 print(pgs.cuda.memory_stats(0)["flights"])
 """
@@ -380,7 +371,7 @@ from interrupts import at_every_moment
 there = make_graph().to("cuda")
 sampler = pgs.PGSampler([2], seed=1)
 loader = DataLoader(there, SEEDS[:20], sampler, batch_size=4, prefetch=4)
-expected = [content(b) for b in loader]
+expected = contents(loader)
 
 def work():
     loader.set_epoch(0)
@@ -399,7 +390,7 @@ for moment in at_every_moment(work):
         gc.collect()
     assert held() == before, (moment, held(), before)
 loader.set_epoch(0)
-print(moment > 50, [content(b) for b in loader] == expected)
+print(moment > 50, contents(loader) == expected)
 """
     assert run_with_driver(emulator, PRELUDE + code) == "True True\n"
 
@@ -415,8 +406,8 @@ class Own(pgs.PGSampler):
 
 graph = make_graph()
 options = dict(batch_size=32, prefetch=8)
-got = [content(b) for b in DataLoader(graph, SEEDS, Own([5, 3], seed=1), device="cuda", **options)]
-want = [content(b) for b in DataLoader(graph, SEEDS, [5, 3], seed=1, **options)]
+got = contents(DataLoader(graph, SEEDS, Own([5, 3], seed=1), device="cuda", **options))
+want = contents(DataLoader(graph, SEEDS, [5, 3], seed=1, **options))
 print(got == want, Own.launched)
 """
     assert run_with_driver(emulator, PRELUDE + code) == "True 10\n"
@@ -432,9 +423,9 @@ for switches in (None, {"degree_threshold": 5, "streams": 2}, {"memory": "global
     sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", mode_options=switches)
     for prefetch in (0, 4):
         options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
-        expected = [content(b) for b in DataLoader(graph, SEEDS, sampler, **options)]
+        expected = contents(DataLoader(graph, SEEDS, sampler, **options))
         loader = DataLoader(graph.to("cuda"), SEEDS, sampler, **options)
-        assert [content(b) for b in loader] == expected
+        assert contents(loader) == expected
 print(len(expected))
 """
     assert run_with_driver(emulator, PRELUDE + code) == "5\n"
@@ -443,30 +434,14 @@ print(len(expected))
 def test_graphs_with_types(emulator: Path) -> None:
     """But for how torch takes memory of a GPU: batches are copied, and taken from there."""
     code = """
-import numpy
+from hetero_graphs import random_edges
 from pygsampler._batch.minibatch import MiniBatch
 
 in_torch = MiniBatch.torch
 MiniBatch.torch = lambda self: in_torch(self.cpu())
-random = numpy.random.default_rng(1)
 kinds = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
 nodes = {"a": 60, "b": 90}
-edges = {
-    kind: (random.integers(0, nodes[kind[0]], n), random.integers(0, nodes[kind[2]], n))
-    for kind, n in kinds.items()
-}
-graph = pgs.Graph.from_coo(edges, num_nodes=nodes)
-
-def content(batch):
-    lists = [
-        {kind: ids.tolist() for kind, ids in each.items()}
-        for each in (batch.input_nodes, batch.output_nodes)
-    ]
-    edges = [
-        {k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for k, b in hop.items()}
-        for hop in batch.blocks
-    ]
-    return lists, edges, batch.epoch, batch.batch
+graph = pgs.Graph.from_coo(random_edges(nodes, kinds, 1), num_nodes=nodes)
 
 for seeds in ({"b": torch.arange(90)}, {"a": torch.arange(60), "b": torch.arange(50)}):
     for prefetch in (0, 1, 2, 4, 8):
@@ -493,30 +468,18 @@ print(pgs.cuda.memory_stats(0)["flights"])
 def test_neighbours_by_types(emulator: Path) -> None:
     """``RestartNeighbors``: some walks have to go on, after other batches have begun."""
     code = """
-import numpy
+from hetero_graphs import random_edges
 
-random = numpy.random.default_rng(1)
 nodes = {"a": 60, "b": 90}
-edges = {
-    kind: (random.integers(0, nodes[kind[0]], 300), random.integers(0, nodes[kind[2]], 300))
-    for kind in (("a", "to", "b"), ("b", "to", "a"), ("b", "by", "b"))
-}
-graph = pgs.Graph.from_coo(edges, num_nodes=nodes)
-
-def content(batch):
-    lists = [
-        {kind: ids.tolist() for kind, ids in each.items()}
-        for each in (batch.nodes, batch.counts, batch.input_nodes, batch.output_nodes,
-                     batch.output_index, batch.neighbor_index)
-    ]
-    return lists, batch.epoch, batch.batch
+kinds = dict.fromkeys([("a", "to", "b"), ("b", "to", "a"), ("b", "by", "b")], 300)
+graph = pgs.Graph.from_coo(random_edges(nodes, kinds, 1), num_nodes=nodes)
 
 seeds = {"a": torch.arange(60), "b": torch.arange(50)}
 for caps in (None, {"a": 15, "b": 3}):
     sampler = pgs.walks.RestartNeighbors(None, {"a": 4, "b": 2}, caps=caps, collect=18, seed=3)
     for prefetch in (0, 3):
         options = dict(batch_size=32, shuffle=True, prefetch=prefetch)
-        expected = [content(b) for b in DataLoader(graph, seeds, sampler, **options)]
+        expected = contents(DataLoader(graph, seeds, sampler, **options))
         gpu = DataLoader(graph, seeds, sampler, device="cuda", **options)
         assert gpu.device == "cuda:0" and len(expected) == 4
         assert [content(b) for b in gpu] == expected

@@ -16,6 +16,7 @@ import pygsampler as pgs
 from pygsampler._arrays.ids import IdView
 from pygsampler._loader import arguments, node_seeds
 from pygsampler.torch import DataLoader
+from tests.support.assertions import contents
 
 NODES = 2000
 SEEDS = torch.arange(0, 1000)
@@ -84,17 +85,6 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
     monkeypatch.setattr(arguments, "_check", lambda index: None)
     monkeypatch.setattr(node_seeds, "to_device", copied)
     return made
-
-
-def contents(loader: DataLoader) -> list[Any]:
-    return [
-        (
-            batch.output_nodes.tolist(),
-            batch.input_nodes.tolist(),
-            [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in batch.blocks],
-        )
-        for batch in loader
-    ]
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 2, 8, 50])

@@ -12,6 +12,8 @@ import torch
 import pygsampler as pgs
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler.torch import DataLoader
+from tests.support.assertions import assert_equal
+from tests.support.hetero_graphs import random_edges
 
 WRITES = ("author", "writes", "paper")
 CITES = ("paper", "cites", "paper")
@@ -21,34 +23,14 @@ NODES = {"author": 50, "paper": 120}
 
 @pytest.fixture(scope="module")
 def graph() -> pgs.Graph:
-    random = np.random.default_rng(3)
-
-    def edges(kind: tuple[str, str, str], count: int) -> tuple[Any, Any]:
-        return random.integers(0, NODES[kind[0]], count), random.integers(0, NODES[kind[2]], count)
-
-    kinds = {WRITES: 400, CITES: 900, WRITTEN: 300}
-    return pgs.Graph.from_coo({kind: edges(kind, n) for kind, n in kinds.items()}, num_nodes=NODES)
+    edges = random_edges(NODES, {WRITES: 400, CITES: 900, WRITTEN: 300}, 3)
+    return pgs.Graph.from_coo(edges, num_nodes=NODES)
 
 
 @pytest.fixture(scope="module")
 def x() -> dict[str, torch.Tensor]:
     random = torch.Generator().manual_seed(1)
     return {kind: torch.randn(count, 4, generator=random) for kind, count in NODES.items()}
-
-
-def same(one: Any, other: Any) -> None:
-    """Two batches are equal, tensor by tensor."""
-    assert (one.epoch, one.batch, one.num_edges) == (other.epoch, other.batch, other.num_edges)
-    for name in ("input_nodes", "output_nodes", "output_index"):
-        mine, theirs = getattr(one, name), getattr(other, name)
-        assert list(mine) == list(theirs)
-        assert all(torch.equal(mine[kind], theirs[kind]) for kind in mine)
-    for hop, hop_ in zip(one.blocks, other.blocks, strict=True):
-        assert list(hop) == list(hop_)
-        for kind in hop:
-            for name in ("indptr", "indices", "edge_ids", "src_nodes", "dst_nodes"):
-                assert torch.equal(getattr(hop[kind], name), getattr(hop_[kind], name)), name
-            assert hop[kind].dst_offset == hop_[kind].dst_offset
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 4])
@@ -63,7 +45,7 @@ def test_batches_are_those_of_the_sampler(graph: pgs.Graph, prefetch: int, front
         part = {"paper": seeds["paper"][16 * number : 16 * number + 16]}
         alone: Any = sampler.sample(graph, part, epoch=0, batch=number)
         assert isinstance(batch, MiniBatch)
-        same(batch, alone.torch())
+        assert_equal(batch, alone.torch())
         assert batch.num_sampled_nodes == alone.num_sampled_nodes
         assert batch.num_sampled_edges == alone.num_sampled_edges
 
@@ -142,7 +124,7 @@ def test_a_batch_can_be_pickled_and_moved(graph: pgs.Graph, x: dict[str, torch.T
     (batch,) = loader
     for other in (pickle.loads(pickle.dumps(batch)), batch.to("cpu"), batch.to("meta").input_nodes):
         if isinstance(other, MiniBatch):
-            same(batch, other)
+            assert_equal(batch, other)
             assert batch.subgraph_ids is not None
             assert other.subgraph_ids is not None
             assert torch.equal(other.x["author"], batch.x["author"])
@@ -239,5 +221,5 @@ def test_no_seeds_and_an_epoch_of_its_own(graph: pgs.Graph) -> None:
     assert (first.epoch, second.epoch) == (0, 1)
     assert not torch.equal(first.output_nodes["paper"], second.output_nodes["paper"])
     loader.set_epoch(0)
-    same(next(iter(loader)), first)
-    same(next(iter(pickle.loads(pickle.dumps(loader)))), second)
+    assert_equal(next(iter(loader)), first)
+    assert_equal(next(iter(pickle.loads(pickle.dumps(loader)))), second)

@@ -14,6 +14,7 @@ import pygsampler as pgs
 from pygsampler.samplers import Temporal
 from pygsampler.torch import LinkBatch, LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
+from tests.support.assertions import content
 
 WRITES = ("author", "writes", "paper")
 CITES = ("paper", "cites", "paper")
@@ -46,18 +47,6 @@ IDS = {WRITES: torch.arange(0, 400, 3), CITES: torch.arange(5, 500, 4)}
 
 def loader(graph: Any, edges: Any = IDS, fanouts: Any = (4, 3), **options: Any) -> LinkLoader:
     return LinkLoader(graph, edges, fanouts, **{"batch_size": 60, "seed": 1, **options})
-
-
-def content(batch: LinkBatch) -> list[Any]:
-    minibatch = batch.minibatch
-    blocks = [
-        {k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for k, b in hop.items()}
-        for hop in minibatch.blocks
-    ]
-    nodes = [
-        {k: ids.tolist() for k, ids in of.items()} for of in (minibatch.input_nodes, *batch[1:7])
-    ]
-    return [nodes, blocks]
 
 
 def ends_of(batch: LinkBatch, kind: Any, rows: torch.Tensor) -> torch.Tensor:

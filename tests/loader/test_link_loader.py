@@ -15,6 +15,7 @@ import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader, LinkBatch, LinkLoader, NegativeSampling
+from tests.support.assertions import content, contents
 
 NODES, EDGES = 400, 3000
 
@@ -36,19 +37,6 @@ IDS = torch.arange(5, EDGES, 7)
 
 def loader(graph: pgs.Graph, edges: Any = IDS, fanouts: Any = (4, 3), **options: Any) -> LinkLoader:
     return LinkLoader(graph, edges, fanouts, **{"batch_size": 100, "seed": 1, **options})
-
-
-def content(batch: LinkBatch) -> list[Any]:
-    minibatch = batch.minibatch
-    blocks = [
-        (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in minibatch.blocks
-    ]
-    rest = [None if of is None else of.tolist() for of in batch[1:]]
-    return [minibatch.input_nodes.tolist(), minibatch.output_nodes.tolist(), blocks, *rest]
-
-
-def contents(of: LinkLoader) -> list[list[Any]]:
-    return [content(batch) for batch in of]
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
@@ -202,9 +190,9 @@ def test_batches_move_and_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_epochs_and_seeds() -> None:
     made = loader(make(), negative_sampling=NegativeSampling(), shuffle=True)
-    first, second = contents(made), contents(made)
-    assert first != second
-    assert sorted(itertools.chain(*(b[3] for b in second))) == list(range(len(IDS)))
+    first, second = contents(made), list(made)
+    assert first != contents(second)
+    assert sorted(itertools.chain(*(b.input_id.tolist() for b in second))) == [*range(len(IDS))]
     made.set_epoch(0)
     assert contents(made) == first
     made.set_seed(2)

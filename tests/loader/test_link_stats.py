@@ -14,6 +14,7 @@ import pygsampler as pgs
 from pygsampler.torch import LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
 from tests.loader.test_stats import X, by_batch, graph, read  # noqa: F401
+from tests.support.assertions import contents
 
 EDGES = torch.arange(0, 12000, 6)
 
@@ -25,11 +26,6 @@ def loader_of(graph: pgs.Graph, **options: Any) -> LinkLoader:  # noqa: F811
         **options,
     }  # fmt: skip
     return LinkLoader(graph, EDGES, [5, 3], **known)
-
-
-def content(batch: Any) -> Any:
-    blocks = [block.edge_ids.tolist() for block in batch.minibatch.blocks]
-    return batch.input_id.tolist(), batch.edge_label_index.tolist(), blocks
 
 
 def test_before_a_pass_there_is_nothing(graph: pgs.Graph) -> None:  # noqa: F811
@@ -75,15 +71,15 @@ def test_a_trace_has_the_stages_of_each_batch(
     tmp_path: Path,
     prefetch: int,
 ) -> None:
-    expected = [content(batch) for batch in loader_of(graph, prefetch=prefetch)]
+    expected = contents(loader_of(graph, prefetch=prefetch, features={"x": X}))
     loader = loader_of(graph, prefetch=prefetch, features={"x": X})
     loader.trace(tmp_path / "trace.json")
     copied = pickle.loads(pickle.dumps(loader))
-    assert [content(batch) for batch in copied] == expected
+    assert contents(copied) == expected
     assert copied.stats()["batches"] == 20
     assert loader.stats()["batches"] == 0
     assert not (tmp_path / "trace.json").exists()
-    assert [content(batch) for batch in loader] == expected
+    assert contents(loader) == expected
     _, spans = read(tmp_path / "trace.json")
     names = "sample", "gather", "next", "train"
     sampled, gathered, asked, trained = (by_batch(spans, name) for name in names)

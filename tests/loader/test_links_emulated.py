@@ -16,6 +16,7 @@ sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import torch_cpu
+from assertions import content
 from pygsampler._loader import arguments, edge_seeds, pipeline
 from pygsampler.torch import LinkLoader, NegativeSampling
 
@@ -30,14 +31,6 @@ edge_seeds.to_device = lambda values, index: values.clone()
 random = torch.Generator().manual_seed(7)
 src, dst = torch.randint(0, 500, (2, 4000), generator=random)
 graph = pgs.Graph.from_coo(src, dst, num_nodes=505)
-
-def content(batch):
-    minibatch = batch.minibatch
-    return (
-        minibatch.input_nodes.tolist(), minibatch.output_nodes.tolist(),
-        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in minibatch.blocks],
-        [None if of is None else of.tolist() for of in batch[1:]],
-    )
 
 for exclude in ("self", None):
     for prefetch in (0, 3, 12):

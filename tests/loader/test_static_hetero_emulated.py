@@ -49,7 +49,7 @@ for wide, sampler, more in (
         seen = set()
         for expected, batch in zip(eager, fixed, strict=True):
             seen.add(batch.input_nodes["a"].data_ptr())
-            assert typed_content(batch.trimmed()) == typed_content(expected)
+            assert_equal(batch.trimmed(), expected)
             for kind in COUNTS:
                 assert int(batch.node_mask[kind].sum()) == len(expected.input_nodes[kind])
                 assert int(batch.seed_mask[kind].sum()) == len(expected.output_nodes[kind])
@@ -104,7 +104,7 @@ for wide, how, more in (
         )
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
-            assert typed_content(made) == typed_content(expected)
+            assert_equal(made, expected)
             used = {kind: len(ids) for kind, ids in expected.input_nodes.items()}
             room = {kind: len(ids) for kind, ids in batch.input_nodes.items()}
             for hop, real_hop, own in zip(batch.blocks, expected.blocks, made.blocks, strict=True):
@@ -162,7 +162,7 @@ assert fixed.capacities[0][0] == {"a": 70, "b": 64, "none": 0, "alone": 0}
 assert fixed.capacities[0][1]["b", "s", "a"] == 0
 for _ in range(2):
     for expected, batch in zip(eager, fixed, strict=True):
-        assert typed_content(batch.trimmed()) == typed_content(expected)
+        assert_equal(batch.trimmed(), expected)
 assert fixed._static.epochs.remade > 0
 # As small again, the next loader needs none.
 most = fixed.capacities
@@ -183,7 +183,7 @@ for replace, disjoint in ((False, False), (True, True)):
     assert fixed.capacities[0][1]["a", "r", "b"] == 2 * nodes["b"]
     eager = DataLoader(graph, TYPED_SEEDS, sampler, **options)
     for expected, batch in zip(eager, fixed, strict=True):
-        assert typed_content(batch.trimmed()) == typed_content(expected)
+        assert_equal(batch.trimmed(), expected)
     assert fixed._static.epochs.remade == 0
 """
     run_with_driver(emulator, PRELUDE + code)
@@ -291,7 +291,7 @@ for rule, of, options in (
         for _ in range(2 if capacities is True else 1):
             for expected, batch in zip(eager, fixed, strict=True):
                 made = batch.trimmed()
-                assert content(made) == content(expected)
+                assert_equal(made, expected)
                 assert made.subgraph_ids.tolist() == expected.subgraph_ids.tolist()
                 assert (batch.subgraph_ids[len(made.subgraph_ids):] == 40).all()
                 assert batch.counts.tolist()[0] == len(made.output_nodes)

@@ -12,6 +12,7 @@ warnings.simplefilter("ignore")
 import numpy as np
 import pygsampler as pgs
 from pygsampler.programs import stack
+from tests.support.assertions import assert_equal, content
 
 rng = np.random.default_rng(3)
 NODES, EDGES = 200, 2500
@@ -37,19 +38,13 @@ def mixed(A, seeds, *, X, V, D, W, a):
     extra = {"h": A.T @ X, "v": V[seeds], "x": X[seeds], "m": V * 0 + C.mean() + C.min()}
     return B.mul(V[seeds]), extra
 
-def content(batch):
-    batch = batch.cpu().numpy()
-    block = batch.blocks[0]
-    arrays = [block.edge_ids, block.edge_data["w"], *batch.extra.values()]
-    return [array.tobytes() for array in arrays]
-
 sampler = mixed(**tensors, weight="w", seed=2)
 there, seeds = graph.to("cuda"), np.array([3, 9, 3, 40, 77, 9])
 assert there.device == "cuda:0"
 
 def same(batch):
     ours, theirs = (sampler.sample(g, seeds, epoch=0, batch=batch) for g in (graph, there))
-    assert content(ours) == content(theirs)
+    assert_equal(ours, theirs)
 
 same(0)
 same(1)

@@ -16,6 +16,7 @@ from temporal_bounds import sampler_options
 
 import pygsampler as pgs
 from pygsampler.samplers import Temporal
+from tests.support.assertions import assert_equal, content
 
 NODES, EDGES = 60, 900
 
@@ -43,11 +44,6 @@ def graph_of(edges: Any, dtype: str = "int64", ids: str = "int64") -> pgs.Graph:
         },
         node_data={"n": of_nodes.astype(dtype)},
     )
-
-
-def content(batch: Any) -> Any:
-    blocks = [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in batch.blocks]
-    return batch.input_nodes.tolist(), batch.subgraph_ids.tolist(), blocks
 
 
 def check(batch: Any, edges: Any, seed_time: Any, **how: Any) -> int:
@@ -621,8 +617,9 @@ def test_spans_beside_times_that_are_numbers(edges: Any, name: str, of: str, tmp
     for each in (sampler, *others):
         if of in "Mm":
             want = pgs.PGSampler([-1], temporal=Temporal(name, window=86_400 * 10**9))
-            drawn = each.sample(graph, [0, 1, 2, 3], seed_time=at)
-            assert content(drawn)[1:] == content(want.sample(graph, [0, 1, 2, 3], seed_time=at))[1:]
+            about = {"seed_time": at, "epoch": 0, "batch": 0}
+            drawn = (sampler.sample(graph, [0, 1, 2, 3], **about) for sampler in (each, want))
+            assert_equal(*drawn)
             continue
         text = rf"^window: expected a number, as the times '{name}' are, got timedelta64\[D\]"
         with pytest.raises(TypeError, match=text):

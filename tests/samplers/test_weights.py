@@ -14,6 +14,7 @@ from weighted_graphs import LEVEL, alike, inclusion, p_of_draws, p_of_sets, succ
 
 import pygsampler as pgs
 from pygsampler._engine import library
+from tests.support.assertions import content
 
 RANDOM = np.random.default_rng(5)
 NODES, EDGES = 200, 3000
@@ -32,14 +33,6 @@ def graph_of(**arrays: Any) -> pgs.Graph:
 
 def weighted() -> pgs.Graph:
     return graph_of(w=WEIGHTS, m=WEIGHTS > 0)
-
-
-def content(batch: pgs.MiniBatch) -> Any:
-    blocks = [
-        tuple(tuple(part.tolist()) for part in (b.indptr, b.indices, b.edge_ids, b.src_nodes))
-        for b in batch.blocks
-    ]
-    return tuple(batch.input_nodes.tolist()), tuple(blocks)
 
 
 def drawn(batch: pgs.MiniBatch) -> list[int]:

@@ -116,9 +116,3 @@ def assert_same(contexts: Any, expected: Mapping[str, Any], types: bool = True) 
             assert array is None
         else:
             np.testing.assert_array_equal(array, expected[name], err_msg=name)
-
-
-def arrays_of(contexts: Any) -> dict[str, Any]:
-    """The arrays of contexts on the CPU, by name."""
-    found = contexts.cpu().numpy()
-    return {name: getattr(found, name) for name in NAMES if getattr(found, name) is not None}

@@ -1,10 +1,8 @@
-"""Graphs that tests serve, and what results of samplers are compared by."""
+"""Graphs that tests serve and partition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import numpy as np
 import partitioned_graphs
@@ -39,33 +37,3 @@ def typed() -> pgs.Graph:
     x = {"paper": {"x": rng.normal(size=(90, 3)).astype(np.float32)}}
     x["paper"]["born"] = np.random.default_rng(4).integers(0, 9, 90)
     return pgs.HeteroGraph(edges, edge_data=data, node_data=x)
-
-
-# All that results have by these names is compared.
-_NAMES = (
-    *("epoch", "batch", "seed", "length", "walks_per_seed", "widths", "node_types", "edge_types"),
-    *("input_nodes", "output_nodes", "output_index", "subgraph_ids", "nodes", "lengths", "slots"),
-    *("seeds", "steps", "counts", "extra", "num_sampled_nodes", "num_sampled_edges", "blocks"),
-    *("num_src_nodes", "num_dst_nodes", "dst_offset", "src_nodes", "dst_nodes"),
-    *("indptr", "indices", "edge_ids", "edge_weights"),
-)
-
-
-def content(result: Any) -> Any:
-    """All that a result has: its class, and its arrays with their dtypes and shapes."""
-    if isinstance(result, pgs.Array):
-        return result.dtype, result.shape, result.tolist()
-    if isinstance(result, Mapping):
-        return [(key, content(value)) for key, value in result.items()]
-    if isinstance(result, (list, tuple)):
-        return [content(each) for each in result]
-    if result is None or isinstance(result, (int, str)):
-        return result
-    found: dict[str, Any] = {"class": type(result).__name__}
-    for name in _NAMES:
-        try:
-            found[name] = content(getattr(result, name))
-        except (AttributeError, TypeError, ValueError):
-            # Walks without edges raise a ValueError; some visits are in torch's tensors alone.
-            found[name] = "none"
-    return found

@@ -1,7 +1,8 @@
-"""Random graphs with types, beside the lists of their edges."""
+"""Random heterogeneous graphs, and the lists of their edges."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,3 +24,12 @@ def random_types(
         ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
         edges[src, f"r{i}", dst] = ends
     return nodes, edges, pgs.Graph.from_coo(edges, num_nodes=nodes)
+
+
+def random_edges(nodes: Mapping[str, int], counts: Mapping[Any, int], seed: int) -> dict[Any, Any]:
+    """Returns (src, dst) for each edge type, of so many edges between nodes at random."""
+    random = np.random.default_rng(seed)
+    return {
+        kind: tuple(random.integers(0, nodes[end], count) for end in kind[::2])
+        for kind, count in counts.items()
+    }

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import pygsampler as pgs
+from tests.support.assertions import assert_equal
 
 
 def make(seed: int, types: int, relations: int, dtype: str, size: int = 40) -> Any:
@@ -45,28 +46,12 @@ def half_of(graph: pgs.Graph, random: Any) -> dict[Any, Any]:
     }
 
 
-def same(got: pgs.MiniBatch, want: pgs.MiniBatch, what: object) -> None:
-    """All arrays, and all numbers that describe them."""
+def assert_equal_batches(got: pgs.MiniBatch, want: pgs.MiniBatch, where: object) -> None:
+    """Fails unless a batch on a GPU has the words and the arrays of the batch on the CPU."""
     assert got.device == "cuda:0"
     there = got.cpu()
     assert there.device == want.device == "cpu"
     # One type of either kind is sampled as a graph without types, whose arrays lie elsewhere.
     if len(want.input_nodes) > 1 or len(want.blocks[0]) > 1:
-        assert there._source._words == want._source._words, what
-    for kind, ids in want.input_nodes.items():
-        for mine, other in (
-            (there.input_nodes[kind], ids),
-            (there.output_nodes[kind], want.output_nodes[kind]),
-            (there.output_index[kind], want.output_index[kind]),
-        ):
-            assert mine.dtype == other.dtype
-            np.testing.assert_array_equal(mine.numpy(), other.numpy(), err_msg=str(what))
-    for hop, others in zip(there.blocks, want.blocks, strict=True):
-        assert list(hop) == list(others)
-        for kind, block in hop.items():
-            assert (block.edge_weights is None) == (others[kind].edge_weights is None), what
-            names = "indptr", "indices", "edge_ids", "edge_weights"
-            for name in names[: 3 if block.edge_weights is None else 4]:
-                mine, other = getattr(block, name), getattr(others[kind], name)
-                assert mine.dtype == other.dtype
-                np.testing.assert_array_equal(mine.numpy(), other.numpy(), err_msg=str(what))
+        assert there._source._words == want._source._words, where
+    assert_equal(there, want, where)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import pygsampler as pgs
+from tests.support.assertions import assert_equal
 
 Values = npt.NDArray[Any]
 MODES = ("auto", "persistent", "fused", "bsp", "queue")
@@ -123,18 +124,6 @@ def values(batch: pgs.MiniBatch) -> list[Values]:
     return [array.numpy() for array in arrays]
 
 
-def same(got: pgs.MiniBatch, want: pgs.MiniBatch, what: object = "") -> None:
-    """Fails unless the two batches are equal byte for byte, dtypes and numbers included."""
-    assert (got.epoch, got.batch) == (want.epoch, want.batch), what
-    assert len(got.blocks) == len(want.blocks), what
-    for number, (mine, theirs) in enumerate(zip(values(got), values(want), strict=True)):
-        where = f"{what}: array {number}"
-        assert mine.dtype == theirs.dtype, where
-        assert mine.shape == theirs.shape, f"{where}: {mine.shape} and {theirs.shape}"
-        unequal = np.flatnonzero(mine != theirs)
-        assert not len(unequal), f"{where}: {len(unequal)} differ, the first at {unequal[0]}"
-
-
 def compare(
     cpu: pgs.Graph,
     there: pgs.Graph,
@@ -154,7 +143,7 @@ def compare(
     for mode in modes:
         sampler = pgs.PGSampler(fanouts, seed=77, mode=mode, **options)
         got = sampler.sample(there, change(seeds), **numbers)
-        same(got, want, f"mode {mode}, fanouts {list(fanouts)}")
+        assert_equal(got, want, f"mode {mode}, fanouts {list(fanouts)}")
 
 
 def compare_reservoirs(
@@ -170,7 +159,7 @@ def compare_reservoirs(
     want = pgs.PGSampler(fanouts, seed=77, mode="reservoir").sample(cpu, seeds, **numbers)
     for options in switches:
         sampler = pgs.PGSampler(fanouts, seed=77, mode="reservoir", mode_options=options)
-        same(sampler.sample(there, seeds, **numbers), want, sampler)
+        assert_equal(sampler.sample(there, seeds, **numbers), want, sampler)
 
 
 def edges_of(batch: pgs.MiniBatch) -> list[tuple[bytes, int]]:

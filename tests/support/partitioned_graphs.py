@@ -1,8 +1,6 @@
-"""Graphs that tests cut into parts, and what batches of them are compared by."""
+"""Graphs that tests partition."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -29,25 +27,3 @@ def of(kind: str) -> pgs.Graph:
     counts = np.bincount(dst, minlength=NODES - 2)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return pgs.Graph.from_csc(indptr, src[order], num_nodes=NODES, edge_data=edata, node_data=ndata)
-
-
-def walked(made: Any) -> Any:
-    """All that walks, or what they have visited, have."""
-    names = "nodes", "lengths", "edge_ids", "slots", "counts"
-    named = (getattr(made, name, None) for name in names)
-    return [(each.dtype, each.tolist()) for each in named if each is not None]
-
-
-def content(batch: Any) -> Any:
-    """All that a batch has."""
-    return (
-        [(a.dtype, a.tolist()) for a in (batch.input_nodes, batch.output_nodes)],
-        [
-            [
-                (a.dtype, a.tolist())
-                for a in (b.indptr, b.indices, b.edge_ids, b.edge_weights)
-                if a is not None
-            ]
-            for b in batch.blocks
-        ],
-    )

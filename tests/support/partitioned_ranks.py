@@ -15,7 +15,8 @@ import numpy as np
 import partitioned_graphs
 import torch
 import torch.distributed as dist
-from partitioned_graphs import EDGES, NODES, content, walked
+from assertions import assert_equal, content
+from partitioned_graphs import EDGES, NODES
 
 import pygsampler as pgs
 from pygsampler import distributed, samplers
@@ -97,7 +98,7 @@ def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> No
                 seeds = rng.integers(0, NODES, 40).astype(whole.dtype)
                 want = sampler.sample(whole, seeds, epoch=1, batch=number)
                 made = sampler.sample(graph, seeds, epoch=1, batch=number)
-                assert walked(made) == walked(want), sampler
+                assert_equal(made, want, sampler)
     plain = pgs.RandomWalk(4, seed=1)
     made, want = (plain.sample(g, [3, 9], epoch=0, batch=2) for g in (graph, whole))
     assert made.edge_ids.tolist() == want.edge_ids.tolist()
@@ -105,8 +106,8 @@ def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> No
     jobs[1].cancel()
     del jobs[2]
     found = jobs[-1].result()
-    assert walked(found) == walked(plain.sample(whole, range(50), epoch=0, batch=5))
-    assert walked(plain.sample(graph, [], epoch=0, batch=0))[0][1] == []
+    assert content(found) == content(plain.sample(whole, range(50), epoch=0, batch=5))
+    assert plain.sample(graph, [], epoch=0, batch=0).nodes.tolist() == []
 
 
 def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
@@ -137,7 +138,7 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                     without = rng.integers(0, EDGES, 300)
                     want = sampler.sample(whole, seeds, epoch=1, batch=number, exclude=without)
                     made = sampler.sample(graph, seeds, epoch=1, batch=number, exclude=without)
-                    assert content(made) == content(want), (how, "exclude")
+                    assert_equal(made, want, (how, "exclude"))
             for how in (
                 {},
                 {"temporal": Temporal("t", inclusive=False)},
@@ -159,11 +160,11 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                 seeds, times = rng.integers(0, NODES, 20), rng.integers(0, 50, 20)
                 want = sampler.sample(whole, seeds, epoch=0, batch=3, seed_time=times)
                 made = sampler.sample(graph, seeds, epoch=0, batch=3, seed_time=times)
-                assert content(made) == content(want), how
+                assert_equal(made, want, how)
                 about = {"seed_time": times, "exclude": rng.integers(0, EDGES, 300)}
                 want = sampler.sample(whole, seeds, epoch=0, batch=4, **about)
                 made = sampler.sample(graph, seeds, epoch=0, batch=4, **about)
-                assert content(made) == content(want), (how, "exclude")
+                assert_equal(made, want, (how, "exclude"))
             for fanouts in ([0], [5, 0]):
                 sampler = pgs.PGSampler(fanouts, seed=1)
                 assert content(sampler.sample(graph, [4, 4, 9], epoch=0, batch=0)) == content(
@@ -180,7 +181,7 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                             sampler.sample(g, seeds, epoch=1, batch=number, **about)
                             for g in (graph, whole)
                         )
-                        assert content(made) == content(want), (sampler, about)
+                        assert_equal(made, want, (sampler, about))
             # Many on their way at once, of which some are dropped; other ranks do not know.
             sampler = pgs.PGSampler([5, 5], seed=1)
             many = [rng.integers(0, NODES, 30) for _ in range(12)]
@@ -223,11 +224,11 @@ def typed(rank: int, world: int, folder: str) -> None:
                 seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
                 want = sampler.sample(whole, seeds, epoch=1, batch=number)
                 made = sampler.sample(graph, seeds, epoch=1, batch=number)
-                assert flight_graphs.content(made) == flight_graphs.content(want), how
+                assert_equal(made, want, how)
             without = {cites: rng.integers(0, 700, 200), by: rng.integers(0, 200, 50)}
             want = sampler.sample(whole, seeds, epoch=1, batch=7, exclude=without)
             made = sampler.sample(graph, seeds, epoch=1, batch=7, exclude=without)
-            assert flight_graphs.content(made) == flight_graphs.content(want), (how, "exclude")
+            assert_equal(made, want, (how, "exclude"))
         for how in (
             {"temporal": "t"},
             {"temporal": "born"},
@@ -242,7 +243,7 @@ def typed(rank: int, world: int, folder: str) -> None:
                 made, want = (
                     sampler.sample(g, seeds, epoch=0, batch=3, **about) for g in (graph, whole)
                 )
-                assert flight_graphs.content(made) == flight_graphs.content(want), (how, about)
+                assert_equal(made, want, (how, about))
                 about["exclude"] = {cites: rng.integers(0, 700, 200)}
         for sampler in TOGETHER[1::3]:
             for number in range(1 + rank % 2):
@@ -252,7 +253,7 @@ def typed(rank: int, world: int, folder: str) -> None:
                         sampler.sample(g, seeds, epoch=1, batch=number, **about)
                         for g in (graph, whole)
                     )
-                    assert flight_graphs.content(made) == flight_graphs.content(want), sampler
+                    assert_equal(made, want, sampler)
         writes = whole.edge_types[1]
         for walk in (
             pgs.walks.MetaPathWalk([cites, by, writes], 7, seed=3, edge_ids=True),
@@ -264,13 +265,13 @@ def typed(rank: int, world: int, folder: str) -> None:
             roots = rng.integers(0, whole.num_nodes[walk.node_types[0]], 30)
             for given in (roots, {walk.node_types[0]: roots}):
                 made, want = (walk.sample(g, given, epoch=0, batch=1) for g in (graph, whole))
-                assert flight_graphs.content(made) == flight_graphs.content(want), walk
+                assert_equal(made, want, walk)
         plain = pgs.PGSampler([3, 3], seed=1)
         jobs = [plain.submit(graph, {"paper": range(30)}, epoch=0, batch=i) for i in range(5)]
         jobs[1].cancel()
         del jobs[2]
         want = plain.sample(whole, {"paper": range(30)}, epoch=0, batch=4)
-        assert flight_graphs.content(jobs[-1].result()) == flight_graphs.content(want)
+        assert content(jobs[-1].result()) == content(want)
         x = np.asarray(whole.ndata["paper"]["x"])
         features = graph.features("x", "paper")
         ids = rng.integers(0, 90, 50)
@@ -464,13 +465,12 @@ def nccl(rank: int, world: int, folder: str) -> None:
     with distributed.open_graph(f"{folder}/ids {world}", exchange, device="cuda") as graph:
         features = graph.features("x")
         for sampler in (pgs.PGSampler([3, -1, 4], seed=5, prob="w"), WALKS[2]):
-            look = content if isinstance(sampler, pgs.PGSampler) else walked
             for number in range(3 + rank):
                 seeds = rng.integers(0, NODES, 20)
                 made, want = (
                     sampler.sample(g, seeds, epoch=1, batch=number) for g in (graph, whole)
                 )
-                assert look(made) == look(want), sampler
+                assert content(made) == content(want), sampler
                 assert torch.equal(features.read(seeds), x[seeds])
         loader = DataLoader(
             graph, np.arange(NODES), [3, 4], batch_size=64, features={"x": features}

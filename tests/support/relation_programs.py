@@ -1,8 +1,7 @@
-"""A graph of several types, a program over its relations, and the content of batches."""
+"""A graph of several types, and a program over its relations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,27 +40,3 @@ def cited_and_written(A: Any, seeds: Any, K: int) -> Any:
         "authors": written.row(),
         "degrees": A[WRITES].degree()[written.row() | papers],
     }
-
-
-def content(batch: Any) -> Any:
-    """The numbers of all arrays of a batch."""
-
-    def lists(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: lists(item) for key, item in value.items()}
-        if value is None or isinstance(value, int):
-            return value
-        return value.cpu().tolist() if hasattr(value, "cpu") else value.tolist()
-
-    names = "indptr", "indices", "edge_ids", "src_nodes", "dst_nodes", "edge_data"
-    return (
-        *(lists(of) for of in (batch.input_nodes, batch.output_nodes, batch.output_index)),
-        [
-            {kind: [lists(getattr(block, name)) for name in names] for kind, block in hop.items()}
-            for hop in batch.blocks
-        ],
-        lists(batch.extra),
-        batch.num_sampled_nodes,
-        batch.num_sampled_edges,
-        (batch.epoch, batch.batch),
-    )

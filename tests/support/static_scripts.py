@@ -14,6 +14,8 @@ import torch
 import pygsampler as pgs
 from pygsampler._loader import arguments, node_seeds
 import torch_cpu
+from assertions import assert_equal, content
+from torch_graphs import csc
 from pygsampler._engine import memory as memories
 from pygsampler._loader import static_epochs as static
 from pygsampler._sampling import static_buffers as static_buffers
@@ -43,22 +45,10 @@ node_seeds.to_device = copied
 
 def make_graph(dtype=torch.int64, ids=False, nodes=1000):
     random = torch.Generator().manual_seed(7)
-    indptr = torch.zeros(nodes + 1, dtype=dtype)
-    indptr[1:] = torch.randint(0, 30, (nodes,), generator=random).cumsum(0)
-    edges = int(indptr[-1])
-    indices = torch.randint(0, nodes, (edges,), generator=random).to(dtype)
-    edge_ids = torch.randperm(edges, generator=random) if ids else None
-    weights = torch.rand(edges, generator=random)
-    graph = pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids, edge_data={"w": weights})
-    return graph
-
-def content(batch):
-    return (
-        batch.input_nodes.tolist(), batch.output_nodes.tolist(), batch.output_index.tolist(),
-        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist(),
-          b.dst_nodes.tolist()) for b in batch.blocks],
-        batch.epoch, batch.batch,
-    )
+    indptr, indices = csc(nodes, 29, random, dtype)
+    edge_ids = torch.randperm(len(indices), generator=random) if ids else None
+    weights = torch.rand(len(indices), generator=random)
+    return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids, edge_data={"w": weights})
 
 SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 """
@@ -92,22 +82,6 @@ def typed_graph(dtype=torch.int64):
             "f": torch.rand(m, generator=random, dtype=torch.float64) - 0.5,
         }
     return pgs.Graph.from_coo(edges, num_nodes=COUNTS, edge_data=data)
-
-def lists(tensors):
-    return None if tensors is None else {kind: values.tolist() for kind, values in tensors.items()}
-
-def block_content(b):
-    weights = None if b.edge_weights is None else b.edge_weights.tolist()
-    return (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist(),
-            b.dst_nodes.tolist(), weights)
-
-def typed_content(b):
-    return (
-        lists(b.input_nodes), lists(b.output_nodes), lists(b.output_index), lists(b.subgraph_ids),
-        [{kind: (block.edge_type, block_content(block)) for kind, block in hop.items()}
-         for hop in b.blocks],
-        b.num_sampled_nodes, b.num_sampled_edges, b.num_edges, b.epoch, b.batch,
-    )
 """
 
 # And those of loaders of links.

@@ -20,7 +20,7 @@ import torch_cpu
 from pygsampler import samplers, walks
 from pygsampler._arrays import devices, exchange
 from pygsampler._engine import memory as memories
-from relation_programs import content
+from assertions import content
 from tests.programs.test_hetero import (
     CITES, EMPLOYS, NODES, SEEDS, WRITES, both, fastgcn, over, typed, writers,
 )

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import pygsampler as pgs
+from tests.support.hetero_graphs import random_edges
 
 WRITES = ("author", "writes", "paper")
 WRITTEN = ("paper", "written", "author")
@@ -22,12 +23,7 @@ NODES = {"field": 7, "author": 30, "paper": 50, "venue": 3}
 
 @pytest.fixture(scope="module")
 def edges() -> dict[Any, Any]:
-    random = np.random.default_rng(2)
-    counts = {WRITES: 150, TOPIC: 120, WRITTEN: 110, CITES: 200}
-    return {
-        kind: (random.integers(0, NODES[kind[0]], n), random.integers(0, NODES[kind[2]], n))
-        for kind, n in counts.items()
-    }
+    return random_edges(NODES, {WRITES: 150, TOPIC: 120, WRITTEN: 110, CITES: 200}, 2)
 
 
 @pytest.fixture(scope="module")
