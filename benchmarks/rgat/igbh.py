@@ -1,0 +1,99 @@
+"""A heterogeneous graph with the schema and the proportions of IGBH, generated on a device.
+
+Counts are those of IGBH-Full (A. Khatua et al., "IGB: Addressing the Gaps in Labeling, Features,
+Heterogeneity, and Size of Public Graph Datasets for Deep Learning Research", KDD 2023). A scale
+multiplies the numbers of papers, authors and edges; institutes, fields of study, journals and
+conferences grow with its square root, as they do from IGBH-Small to IGBH-Full.
+
+Citations lead both ways in one relation, and each other relation has its reverse, as in MLPerf's
+benchmark. Papers, authors and fields are chosen by a power law.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+import pygsampler as pgs
+
+EdgeType = tuple[str, str, str]
+
+PAPERS, AUTHORS = 269_346_174, 277_220_883
+FEW = {"institute": 26_918, "fos": 712_960, "journal": 49_052, "conference": 4_547}
+EDGES: dict[EdgeType, int] = {
+    ("paper", "cites", "paper"): 3_996_442_004,
+    ("paper", "written_by", "author"): 716_761_549,
+    ("author", "affiliated_to", "institute"): 48_521_486,
+    ("paper", "topic", "fos"): 1_050_280_600,
+    # Not counted in the publication: an assumed half and tenth of the papers.
+    ("paper", "published", "journal"): PAPERS // 2,
+    ("paper", "venue", "conference"): PAPERS // 10,
+}
+CLASSES, FEATURES = 2_983, 1_024
+# A rank of popularity is a uniform number to this power.
+_POPULARITY = 2.0
+_CHUNK = 1 << 26
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Numbers of nodes and edges at a scale of IGBH-Full."""
+
+    nodes: dict[str, int]
+    edges: dict[EdgeType, int]
+
+    @classmethod
+    def at(cls, scale: float) -> Sizes:
+        """Returns the sizes at `scale`, 1 for IGBH-Full; every type has at least eight nodes."""
+        large = {"paper": PAPERS * scale, "author": AUTHORS * scale}
+        small = {kind: count * math.sqrt(scale) for kind, count in FEW.items()}
+        nodes = {kind: max(int(count), 8) for kind, count in (large | small).items()}
+        return cls(nodes, {kind: max(int(count * scale), 8) for kind, count in EDGES.items()})
+
+    @property
+    def rows(self) -> int:
+        """Rows of features: one for each node."""
+        return sum(self.nodes.values())
+
+
+def generate(sizes: Sizes, device: str = "cuda", seed: int = 1) -> pgs.Graph:
+    """Returns the graph on `device`, with int32 ids, the same for equal arguments."""
+    random = torch.Generator(device=device).manual_seed(seed)
+    relations = {}
+    for (src, name, dst), count in sizes.edges.items():
+        src_nodes, dst_nodes = sizes.nodes[src], sizes.nodes[dst]
+        # From the type with more edges a node the end is chosen at random, at the other by rank.
+        sources = _chosen(src_nodes, count, 1.0, random, device)
+        targets = _chosen(dst_nodes, count, _POPULARITY, random, device)
+        if src == dst:
+            both = torch.cat([sources, targets]), torch.cat([targets, sources])
+            relations[src, name, dst] = _csc(*both, src_nodes)
+            continue
+        relations[src, name, dst] = _csc(sources, targets, dst_nodes)
+        relations[dst, f"rev_{name}", src] = _csc(targets, sources, src_nodes)
+    return pgs.Graph.from_csc(relations, num_nodes=sizes.nodes)
+
+
+def _chosen(
+    nodes: int, count: int, power: float, random: torch.Generator, device: str
+) -> torch.Tensor:
+    """`count` ids below `nodes`, by ranks that are uniform numbers to a power, int32."""
+    ids = torch.randperm(nodes, generator=random, device=device, dtype=torch.int32)
+    chosen = torch.empty(count, dtype=torch.int32, device=device)
+    for start in range(0, count, _CHUNK):
+        part = chosen[start : start + _CHUNK]
+        ranks = torch.rand(len(part), generator=random, device=device).pow_(power).mul_(nodes)
+        part.copy_(ids[ranks.long().clamp_(max=nodes - 1)])
+    return chosen
+
+
+def _csc(
+    sources: torch.Tensor, targets: torch.Tensor, num_targets: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(indptr, indices) of the edges: row v has the sources of the edges into v."""
+    order = torch.argsort(targets, stable=True)
+    indptr = torch.zeros(num_targets + 1, dtype=torch.int64, device=targets.device)
+    torch.cumsum(torch.bincount(targets, minlength=num_targets), 0, out=indptr[1:])
+    return indptr, sources[order]

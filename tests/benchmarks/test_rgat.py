@@ -1,0 +1,89 @@
+"""The benchmark of R-GAT runs on the CPU, in as many processes as for eight GPUs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from partners import partner
+
+torch = partner("torch")
+pytestmark = pytest.mark.once
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT))
+    return lambda name: importlib.import_module(f"benchmarks.rgat.{name}")
+
+
+def test_sizes_are_those_of_igbh(module: Any) -> None:
+    sizes = module("igbh").Sizes.at(1.0)
+    published = ("paper", "author", "institute", "fos")
+    assert sum(sizes.nodes[kind] for kind in published) == 547_306_935
+    relations = ("cites", "written_by", "affiliated_to", "topic")
+    counted = {name: count for (_, name, _), count in sizes.edges.items()}
+    assert sum(counted[name] for name in relations) == 5_812_005_639
+
+
+def test_a_graph_has_citations_both_ways_and_each_relation_its_reverse(module: Any) -> None:
+    igbh = module("igbh")
+    sizes = igbh.Sizes.at(2e-6)
+    graph = igbh.generate(sizes, "cpu")
+    assert dict(graph.num_nodes) == sizes.nodes
+
+    def edges(kind: tuple[str, str, str]) -> list[tuple[int, int]]:
+        relation = graph[kind]
+        indptr, indices = relation.indptr.numpy(), relation.indices.numpy()
+        rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        return sorted(zip(indices.tolist(), rows.tolist(), strict=True))
+
+    for (src, name, dst), count in sizes.edges.items():
+        forth = edges((src, name, dst))
+        back = edges((src, name, dst) if src == dst else (dst, f"rev_{name}", src))
+        assert len(forth) == (2 * count if src == dst else count)
+        assert sorted((b, a) for a, b in forth) == back
+    again = igbh.generate(sizes, "cpu")
+    cites = ("paper", "cites", "paper")
+    assert again[cites].indices.numpy().tobytes() == graph[cites].indices.numpy().tobytes()
+
+
+def test_rows_of_features_fill_the_memory_that_is_asked_for(module: Any) -> None:
+    main, igbh = module("__main__"), module("igbh")
+    for gigabytes, gpus in ((40, 1), (40, 8)):
+        rows = igbh.Sizes.at(main.scale_for(gigabytes, gpus)).rows
+        assert rows * 1028 == pytest.approx(gigabytes * gpus * 1e9, rel=1e-4)
+    # All of IGBH-Full is the most.
+    assert main.scale_for(140, 8) == pytest.approx(1.0)
+
+
+def test_layers_have_the_relations_that_reach_a_paper(module: Any) -> None:
+    model, igbh = module("model"), module("igbh")
+    edge_types = igbh.generate(igbh.Sizes.at(2e-6), "cpu").edge_types
+    first, middle, last = model.relations_of_layers(edge_types)
+    assert {dst for _, _, dst in last} == {"paper"}
+    assert ("institute", "rev_affiliated_to", "author") in middle
+    assert ("institute", "rev_affiliated_to", "author") not in last
+    assert set(first) == set(edge_types)
+
+
+def test_eight_processes_train(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.rgat", "--gpus", "8", "--device", "cpu", "--trial"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    content = json.loads((tmp_path / "rgat.json").read_text())
+    assert [(row["gpus"], row["batch"]) for row in content["rows"]] == [(8, 16), (8, 32)]
+    for row in content["rows"]:
+        assert row["edges"] > 1000
+        assert 0 < row["sampling_ms"] < row["step_ms"]
+    kept = [json.loads(line) for line in (tmp_path / "rgat.jsonl").read_text().splitlines()]
+    assert kept == content["rows"]
