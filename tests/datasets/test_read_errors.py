@@ -43,7 +43,7 @@ def test_options(tmp_path):
         ({"dtype": "int16"}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
         ({"progress": 1}, TypeError, "progress: expected True, False, None or a function"),
         ({"src": 2}, ValueError, "e.csv: src: expected at least 3 columns, got 2"),
-        ({"dst": 0}, ValueError, "e.csv: expected src= beside dst=, which is column 0"),
+        ({"dst": 0}, ValueError, "e.csv: expected src= in addition to dst=, which is column 0"),
         ({"src": 0, "dst": 0}, ValueError, "e.csv: src, dst: expected two columns, got column 0"),
         ({"dtype": np.int16}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
         ({"dtype": int}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
