@@ -174,7 +174,7 @@ def test_vertices_that_are_gaps_are_told_of_once(tmp_path, caplog):
             (record,) = caplog.records
             assert (record.name, record.levelname) == ("pygsampler", "WARNING")
             assert record.getMessage() == (
-                f"{source.name}: 1,000,001 vertices for 1 edge; "
+                f"{source.name}: 1,000,001 nodes for 1 edge; "
                 "renumber=True numbers those that have edges"
             )
     caplog.clear()
