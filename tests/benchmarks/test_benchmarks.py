@@ -260,7 +260,7 @@ SPOILT_BLOCKS = {
     "an edge stands twice": twice,
     r"row \d+: expected": moved,
     "an edge of another row": lambda b: changed(b, row=b.row[::-1][np.argsort(b.row[::-1])[::-1]]),
-    "an edge from another vertex": lambda b: changed(b, col=(b.col + 1) % len(b.src)),
+    "an edge from another node": lambda b: changed(b, col=(b.col + 1) % len(b.src)),
     "does not begin with dst": lambda b: changed(b, src=b.src[::-1]),
     "dst nodes are not the frontier": lambda b: changed(b, dst=b.dst[::-1]),
     "ids outside the graph": lambda b: changed(b, eid=b.eid + 10**9),

@@ -96,7 +96,9 @@ def test_errors_and_notes_name_options(
         "e.csv: expected --src and --dst, as no pair of columns has a usual name; "
         "the columns are at, a, b"
     )
-    assert "expected --dst beside --src, as no" in refused("convert", source, out, "--src", "a")
+    assert "expected --dst in addition to --src, since no" in refused(
+        "convert", source, out, "--src", "a"
+    )
     told = run("convert", source, out, "--src", "a", "--dst", "b", "--json")
     assert told.stderr == (
         "Note: e.csv: 1,000,001 nodes for 1 edge; --renumber numbers those that have edges\n"

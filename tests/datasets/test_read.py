@@ -197,7 +197,9 @@ def test_columns_that_names_do_not_tell_apart(tmp_path, kind):
         f"e.{kind}: expected src= and dst=, as no pair of columns has a usual name; "
         "the columns are time, buyer, article"
     )
-    with pytest.raises(ValueError, match=f"e.{kind}: expected dst= beside src=, as no other"):
+    with pytest.raises(
+        ValueError, match=f"e.{kind}: expected dst= in addition to src=, since no other"
+    ):
         datasets.read(path, src="buyer")
     with pytest.raises(ValueError, match=r"row 1: dst \(column 'article'\): expected an integer"):
         datasets.read(path, src="buyer", dst="article")

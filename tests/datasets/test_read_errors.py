@@ -43,7 +43,7 @@ def test_options(tmp_path):
         ({"dtype": "int16"}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
         ({"progress": 1}, TypeError, "progress: expected True, False, None or a function"),
         ({"src": 2}, ValueError, "e.csv: src: expected at least 3 columns, got 2"),
-        ({"dst": 0}, ValueError, "e.csv: expected src= beside dst=, which is column 0"),
+        ({"dst": 0}, ValueError, "e.csv: expected src= in addition to dst=, which is column 0"),
         ({"src": 0, "dst": 0}, ValueError, "e.csv: src, dst: expected two columns, got column 0"),
         ({"dtype": np.int16}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
         ({"dtype": int}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
@@ -174,7 +174,7 @@ def test_vertices_that_are_gaps_are_told_of_once(tmp_path, caplog):
             (record,) = caplog.records
             assert (record.name, record.levelname) == ("pygsampler", "WARNING")
             assert record.getMessage() == (
-                f"{source.name}: 1,000,001 vertices for 1 edge; "
+                f"{source.name}: 1,000,001 nodes for 1 edge; "
                 "renumber=True numbers those that have edges"
             )
     caplog.clear()

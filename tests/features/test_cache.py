@@ -601,7 +601,7 @@ except ValueError as error:
         f"ValueError {start}numbers, got a NaN"[:70],
         f"TypeError {start}an array, got object"[:69],
         f"ValueError {start}a number for each of"[:70],
-        "graph: expected one of at most 10 nodes, which have rows,",
+        "graph: expected one of at most 10 nodes, which have rows, go",
         "graph: expected None for 'lru', got Graph(num_nodes=600, num",
         "graph: expected None for 'exact', got Graph(num_nodes=600, n",
         "features: expected ones on the CPU to cache, got ones on cuda:0",

@@ -73,7 +73,7 @@ def test_pyg_gives_the_same_graph_back(kind: str, dtype: str) -> None:
     assert sorted(some.keys()) == ["e", "edge_index", "num_nodes"]
     both = graph.with_data({"x": np.zeros(EDGES)})
     with pytest.raises(
-        ValueError, match=r"edge_data: expected names that nodes do not have, .* 'x'"
+        ValueError, match=r"edge_data: expected names that no node array has, .* 'x'"
     ):
         both.to_pyg()
     assert both.to_pyg(edge_data=["weight"]).x.shape == (NODES, 3)

@@ -386,7 +386,11 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
             ValueError,
             "labels: expected None with negatives of mode 'binary'",
         ),
-        ({"fanouts": pgs.RandomWalk(3)}, ValueError, "sampler: expected one of blocks"),
+        (
+            {"fanouts": pgs.RandomWalk(3)},
+            ValueError,
+            "sampler: expected a sampler that returns blocks",
+        ),
         ({"batch_size": 0}, ValueError, "batch_size: expected"),
     ],
 )

@@ -279,7 +279,7 @@ next(first)
 held = next(first).trimmed()
 second = iter(loader)
 batch = next(second)
-with pytest.raises(pgs.Error, match="one pass at a time"):
+with pytest.raises(pgs.Error, match="one epoch at a time"):
     next(first)
 eager = list(DataLoader(graph, SEEDS, [5, 3], batch_size=64, seed=3))
 assert_equal(held, eager[1])

@@ -161,7 +161,7 @@ for time, of in (("t", times), ("f", times / 10.0)):
     assert again.stats()["batches"] == len(fixed) and again._static.epochs.remade == 0
 first, second = iter(fixed), iter(fixed)
 next(first), next(second)
-with pytest.raises(pgs.Error, match="one pass at a time"):
+with pytest.raises(pgs.Error, match="one epoch at a time"):
     next(first)
 """
     run_with_driver(emulator, PRELUDE + code)

@@ -283,7 +283,7 @@ def test_shapes_that_do_not_fit_are_told() -> None:
             {"V": V},
             "* of a vector and a matrix: expected C.mul(v, axis=0)",
         ),
-        (lambda A, S, X: A.degree() * X, {"X": X}, "the input X of shape (30, 3) beside a vector"),
+        (lambda A, S, X: A.degree() * X, {"X": X}, "the input X of shape (30, 3) with a vector"),
         (
             lambda A, S, V: {"x": V.T},
             {"V": V},

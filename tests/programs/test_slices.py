@@ -175,7 +175,7 @@ def graph_edges(graph: pgs.Graph) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     [
         (lambda A, S: A[:, S][S], r"\[.*\] of a matrix: expected C\[:, S\], C\[R, :\] or C\[R, S"),
         (lambda A, S: A[:, S][:, 3], "int 3 as the columns of a matrix: expected : or a list of"),
-        (lambda A, S: A[:, S][[1, 2], :], "as the rows of a matrix: expected : or a list of vert"),
+        (lambda A, S: A[:, S][[1, 2], :], "as the rows of a matrix: expected : or a list of nodes"),
         (lambda A, S: A[:, S][1:, S], "as the rows of a matrix: expected : or a list of nodes"),
         (lambda A, S: S.isin([1, 2]), "with a list of nodes: expected another list of nodes"),
         (lambda A, S: A[:, S].isin(S), "isin"),

@@ -421,7 +421,7 @@ RESULTS = (vector, whole, nothing, no_blocks, either)
         (unknown, AttributeError, r"hardmax of a matrix: expected one of T, abs, add"),
         (product, TypeError, r"@ of Matrix .* expected a vector or dense rows along its columns"),
         (vector_for_edges, TypeError, r"expected a matrix; C.spread\(v, axis=\) makes one"),
-        (index_of_columns, TypeError, r"as the columns of a matrix: expected : or a list of ver"),
+        (index_of_columns, TypeError, r"as the columns of a matrix: expected : or a list of nodes"),
         (comparison, TypeError, r"a comparison of a list of nodes"),
         (difference, TypeError, r"- of a list of nodes: expected V\[mask\]"),
         (assigned, TypeError, r"'w' as an array of a matrix"),

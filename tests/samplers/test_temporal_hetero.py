@@ -403,7 +403,7 @@ def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
     graphs = [of(born), of(born), of(np.arange(50)[::-1].copy())]
     for graph in graphs:
         sampler.sample(graph, {"b": [1, 2, 3]}, seed_time=20)
-    known = rows._source._derived["times of vertices",]
+    known = rows._source._derived["times of nodes",]
     # Two of them have one array of times.
     assert len(known) == 2
     kept = [weakref.ref(graph._source._times["t", None, "w"]._parts[0]) for graph in graphs]

@@ -170,7 +170,7 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 	for want, r := range map[string]Request{
 		"rows and a count": {Rows: -1, Slots: 1},
 		"slots >= 1":       {Rows: 1, Count: 1, Below: 1},
-		"with vertices":    {Rows: 1, Count: 1, Slots: 1},
+		"with nodes":       {Rows: 1, Count: 1, Slots: 1},
 		"an epoch":         {Rows: 1, Count: 1, Slots: 1, Below: 1, Epoch: 1 << 24},
 		"fewer draws":      {Rows: 1, Count: 4, Slots: 1 << 61, Below: 1},
 	} {
