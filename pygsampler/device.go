@@ -112,7 +112,7 @@ type CompilerReport = compiler.Report
 func CompilerSearch(files []string) { compiler.Default.Search(files) }
 
 // CompilerNotes are what users should know of what was compiled, each given once.
-func CompilerNotes() []string { return compiler.Default.Notes() }
+func CompilerNotes() []string { return compiler.Default.Warnings() }
 
 // CompilerSlow are the waits for the compiler that were long, each given once.
 func CompilerSlow() []string { return compiler.Default.Slow() }

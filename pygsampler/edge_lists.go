@@ -8,13 +8,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// EdgeLists is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
+// EdgeLists is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Concatenate has
 // them; at ends are the types that each relation of a heterogeneous batch leads from and to.
 func EdgeLists(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err
 	}
-	m, err := edgelists.Joined(data, memory.View[int64](ends, 2*edgelists.Relations(data)))
+	m, err := edgelists.Concatenate(data, memory.View[int64](ends, 2*edgelists.Relations(data)))
 	if err != nil {
 		return 0, err
 	}
@@ -24,7 +24,7 @@ func EdgeLists(data, ends int64) (int64, error) {
 // joined is a batch with its hops joined, in its place.
 func joined(m memory.Memory, ends []int64) (memory.Memory, error) {
 	defer m.Release()
-	return edgelists.Joined(int64(uintptr(m.Data())), ends)
+	return edgelists.Concatenate(int64(uintptr(m.Pointer())), ends)
 }
 
 // InducedEdges is the address of a memory with the edges of a graph on the CPU among the

@@ -102,8 +102,8 @@ func NewPeerArray(device, place int64, layout []ArrayPiece, shared bool) (*Share
 	return a, nil
 }
 
-// Lend gives this array's own pieces to one of the same process, which must not be mapped after this one was closed.
-func (a *SharedArray) Lend(to *SharedArray) error {
+// ShareWith gives this array's own pieces to one of the same process, which must not be mapped after this one was closed.
+func (a *SharedArray) ShareWith(to *SharedArray) error {
 	if a == to {
 		return nil
 	}

@@ -38,10 +38,10 @@ type Program struct {
 // Header is a text that a program includes by a name.
 type Header struct{ Name, Text string }
 
-// NotFound is what Find returns: no library would do, for these reasons.
-type NotFound struct{ Reasons []string }
+// NoLibraryError is what Find returns: no library would do, for these reasons.
+type NoLibraryError struct{ Reasons []string }
 
-func (e *NotFound) Error() string {
+func (e *NoLibraryError) Error() string {
 	if len(e.Reasons) == 0 {
 		return "expected NVRTC to compile it, found none"
 	}
@@ -69,7 +69,7 @@ func (e *Error) Error() string {
 // and names for the dynamic linker to search. newest is the CUDA version of the driver,
 // as 12090 is 12.9: it loads no machine code of a later major version. 0 is any.
 func Find(candidates []string, newest int) (*Library, error) {
-	var missing NotFound
+	var missing NoLibraryError
 	for _, candidate := range candidates {
 		named := !strings.Contains(candidate, "/")
 		if !named {

@@ -21,7 +21,7 @@ type Plan struct {
 	Numbering  Numbering
 	Bits       int   // of the ids, 32 or 64; 0: as the file has them
 	Keep       int64 // bytes that may hold edges, to spare reading the file again
-	Data       []Data
+	Data       []ArrayColumn
 	Window     int64 // bytes of indices and edge ids that are written in a pass; 0: what memory has room for
 }
 

@@ -169,9 +169,9 @@ func pick(path string, names []string, src, dst Column) (columns, error) {
 	return c, nil
 }
 
-// Ends is where the columns of sources and targets are in a table of these names; path
+// EndpointColumns is where the columns of sources and targets are in a table of these names; path
 // is what errors call the table.
-func Ends(path string, names []string, src, dst Column) (u, v int, err error) {
+func EndpointColumns(path string, names []string, src, dst Column) (u, v int, err error) {
 	c, err := pick(path, names, src, dst)
 	return c.src, c.dst, err
 }

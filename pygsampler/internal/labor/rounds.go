@@ -17,8 +17,8 @@ type Falls struct {
 	some   bool
 }
 
-// On is whether another round follows one after which so many are expected.
-func (f *Falls) On(expected uint64) bool {
+// Continues is whether another round follows one after which so many are expected.
+func (f *Falls) Continues(expected uint64) bool {
 	now := float64(expected)
 	on := !f.some || now < f.before*most
 	f.before, f.some = now, true

@@ -19,7 +19,7 @@ func View[T any](address, n int64) []T {
 	return unsafe.Slice((*T)(Pointer(address)), n)
 }
 
-// At is n elements of T at a byte offset of m's data. It is void after Grow.
-func At[T any](m Memory, offset, n int64) []T {
+// ViewAt is n elements of T at a byte offset of m's data. It is void after Grow.
+func ViewAt[T any](m Memory, offset, n int64) []T {
 	return unsafe.Slice((*T)(unsafe.Add(m.c.data, offset)), n)
 }

@@ -12,13 +12,13 @@ import (
 
 // Times are those of a graph, or of each relation of one with types, and of the seeds of a batch.
 type Times struct {
-	Of    []*times.Rows // of the graph, or of each relation; nil: they have none
-	Seeds []int64       // keys
+	Of    []*times.SortedRows // of the graph, or of each relation; nil: they have none
+	Seeds []int64             // keys
 }
 
 // Float says whether they are float64, as all of a graph are alike.
 func (t *Times) Float() bool {
-	return slices.ContainsFunc(t.Of, func(r *times.Rows) bool { return r != nil && r.Float })
+	return slices.ContainsFunc(t.Of, func(r *times.SortedRows) bool { return r != nil && r.Float })
 }
 
 // CPU is what the CPU's engine is told of them under a rule, for the graph or for each relation; nil: nothing.
@@ -29,7 +29,7 @@ func (t *Times) CPU(rule times.Rule) []*cpu.Times {
 	told := make([]*cpu.Times, len(t.Of))
 	for i, rows := range t.Of {
 		if rows != nil {
-			told[i] = &cpu.Times{Rows: *rows, Rule: rule, Seeds: t.Seeds}
+			told[i] = &cpu.Times{SortedRows: *rows, Rule: rule, Seeds: t.Seeds}
 		}
 	}
 	return told

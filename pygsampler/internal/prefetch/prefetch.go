@@ -11,12 +11,12 @@ type Element interface {
 // most is up to how many places At looks at.
 const most = 4096
 
-// At asks the memory for the elements of a table at so many places, for a loop that
+// Elements asks the memory for the elements of a table at so many places, for a loop that
 // reads them later. A loop of reads has as many under way as the core can hold
 // instructions; this one, which waits for none, as many as the memory takes: weighted
 // batches with replacement take about two thirds of their time with it. Places beyond the table
 // do no harm.
-func At[T, I Element](table []T, at []I) {
+func Elements[T, I Element](table []T, at []I) {
 	if len(at) == 0 || len(table) == 0 {
 		return
 	}

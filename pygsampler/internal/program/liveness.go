@@ -95,8 +95,8 @@ func ValueText(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// Apart refuses what a graph in parts does not have: a batch of it has the rows of the columns that it asks for.
-func (p *Program) Apart() error {
+// CheckPartitioned refuses what a graph in parts does not have: a batch of it has the rows of the columns that it asks for.
+func (p *Program) CheckPartitioned() error {
 	wants := p.Wants(nil)
 	for i := range p.Nodes {
 		switch n := &p.Nodes[i]; n.Op {

@@ -116,8 +116,8 @@ func (n *Node) Keeps() bool {
 	return n.Once && (k == Scalar || (k == Vector || k == Dense) && n.Type.Along.Space == All)
 }
 
-// Beside is how many arrays a batch has beside its blocks.
-func (p *Program) Beside() int {
+// NumExtras is how many arrays a batch has beside its blocks.
+func (p *Program) NumExtras() int {
 	if p.Timed {
 		return len(p.Extras) + 1
 	}

@@ -20,8 +20,8 @@ func DistinctRows(to, starts, degrees []int64, states []uint64, fanout int64) {
 	distinctRows(to, starts, degrees, states, fanout, widest)
 }
 
-// WholeRows is DistinctRows that leaves the rows which draw to others: these have any positions, as many as the fanout.
-func WholeRows(to, starts, degrees []int64, fanout int64) {
+// FullRows is DistinctRows that leaves the rows which draw to others: these have any positions, as many as the fanout.
+func FullRows(to, starts, degrees []int64, fanout int64) {
 	distinctRows(to, starts, degrees, nil, fanout, widest)
 }
 

@@ -65,7 +65,7 @@ func (c *Chooser) Factors(to []float32, pos []int64, w Weights, state uint64, ex
 
 // first says whether choice j, which is position p, was the first draw for it.
 func (w Weights) first(state uint64, j int, p int64) bool {
-	return w.Alias == nil || w.At(Draw(state, j)) == p
+	return w.Alias == nil || w.AliasPosition(Draw(state, j)) == p
 }
 
 // next is when the first edge arrives that was not chosen. First draws that were accepted

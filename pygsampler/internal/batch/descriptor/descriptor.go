@@ -4,9 +4,9 @@
 // `go generate ./pygsampler/internal/constants` writes what Python and the kernels know.
 package descriptor
 
-// Row is one array of a result. Its offset is in bytes from the start of the memory;
+// Descriptor is one array of a result. Its offset is in bytes from the start of the memory;
 // where that is 0 the result has no such array.
-type Row struct {
+type Descriptor struct {
 	Name   string // what views call it
 	DType  string // "int64", "uint64", "float32"; "": integers as wide as the word Bits says
 	Bits   int

@@ -56,7 +56,7 @@ func (s *sampling[I]) runQueue(fetchSize int) (rows[I], error) {
 		if !full && !long {
 			f.slots = make(map[task.Task]int64, f.queue.Published())
 			for slot := range f.queue.Published() {
-				f.slots[f.queue.At(slot)] = slot
+				f.slots[f.queue.Task(slot)] = slot
 			}
 			return f, nil
 		}
@@ -126,7 +126,7 @@ func (s *sampling[I]) drain(fetchSize int, tasks, edges int64) (*finishedTasks[I
 			f.rows[slot] = row
 			fresh = fresh[:0]
 			for _, p := range f.positions[row.first : row.first+row.take] {
-				fresh = seen.Claim(fresh, s.Relation.Indices.At(p), int(t.Hop)+1)
+				fresh = seen.Claim(fresh, s.Relation.Indices.Element(p), int(t.Hop)+1)
 			}
 			if !f.queue.Publish(fresh) {
 				return
@@ -149,18 +149,18 @@ func (s *sampling[I]) runTask(f *finishedTasks[I], c *rng.Chooser, stream rng.St
 		return row, false
 	}
 	row = finishedRow{end - take, take}
-	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, rule, 0, rule.Whole(degree), nil)
+	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, rule, 0, rule.TakesAll(degree), nil)
 	return row, true
 }
 
 // row is where the edges of v begin and how many of them are not excluded.
 func (r *Request) row(v int64) (start, degree int64) {
-	if v >= r.Relation.Rows() {
+	if v >= r.Relation.NumRows() {
 		return 0, 0
 	}
-	start, end := r.Relation.Indptr.At(v), r.Relation.Indptr.At(v+1)
+	start, end := r.Relation.Indptr.Element(v), r.Relation.Indptr.Element(v+1)
 	checkRow(v, start, end, r.Relation.NumEdges())
-	return start, end - start - int64(len(r.Exclude.Of(v)))
+	return start, end - start - int64(len(r.Exclude.Offsets(v)))
 }
 
 // count takes the offsets of the rows in the shared positions for where they begin.

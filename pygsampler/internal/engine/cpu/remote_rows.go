@@ -35,9 +35,9 @@ type RemoteRows[I csc.Index] struct {
 	copied  int
 }
 
-// NewNear has no rows yet, of so many vertices whose edges lead from so many; the parts' rows begin at bounds. Names are
+// NewRemoteRows has no rows yet, of so many vertices whose edges lead from so many; the parts' rows begin at bounds. Names are
 // the arrays that answers have of the edges; without any they may have weights. The map of vertices is the batch's alone.
-func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
+func NewRemoteRows[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
 	r := &RemoteRows[I]{remoteSource: remoteSource[I]{bounds: bounds, nodes: sources, widths: widths, beside: int64(len(names))}, numbers: numbers, names: names}
 	if len(names) == 0 {
 		r.beside = perhaps
@@ -59,8 +59,8 @@ func (r *RemoteRows[I]) Bring(vertices []I, ask func(*RowRequest) ([]RowReply, e
 	return r.keep()
 }
 
-// Rows says where the rows of vertices stand, all of which are here, and how many edges they have.
-func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
+// Locate says where the rows of vertices stand, all of which are here, and how many edges they have.
+func (r *RemoteRows[I]) Locate(vertices []I, starts, degrees []int64) {
 	r.ids = append(r.ids[:0], vertices...)
 	Find(r.numbers, r.ids)
 	for i, k := range r.ids {

@@ -48,7 +48,7 @@ type Request struct {
 
 // Times is when the edges of a graph are, and which of them a batch may take.
 type Times struct {
-	times.Rows
+	times.SortedRows
 	times.Rule
 	Seeds []int64 // the key of each seed's time
 }

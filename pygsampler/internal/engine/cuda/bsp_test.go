@@ -100,7 +100,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("awkward", func(t *testing.T) {
 		e, s := device(t)
 		awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
-			if withIDs := r.Relation.EdgeIDs.Bits != 0; withIDs == (r.Relation.Rows()%2 == 0) { // one of the two will do
+			if withIDs := r.Relation.EdgeIDs.Bits != 0; withIDs == (r.Relation.NumRows()%2 == 0) { // one of the two will do
 				modeCheck(t, e, s, d, r, Call{}, mode, grids...)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 // each batch in flight has a workspace of its own.
 type Engine struct {
 	context *gpu.Context
-	pool    *gpu.Pool
+	pool    *gpu.MemoryPool
 	stream  gpu.Stream // in which batches are freed
 
 	loading sync.Mutex
@@ -129,8 +129,8 @@ func KernelOf[Args any](e *Engine, file, name string, shared int) (k gpu.Kernel[
 // Context is the device's.
 func (e *Engine) Context() *gpu.Context { return e.context }
 
-// Pool is where the engine's device memory comes from.
-func (e *Engine) Pool() *gpu.Pool { return e.pool }
+// MemoryPool is where the engine's device memory comes from.
+func (e *Engine) MemoryPool() *gpu.MemoryPool { return e.pool }
 
 // Stats are what the engine holds of its device.
 type Stats struct {

@@ -40,7 +40,7 @@ func loadFactors(e *Engine) (*factorKernel, error) {
 	return &factorKernel{k, narrowChoices}, err
 }
 
-func factorsOf(e *Engine) (*factorKernel, error) { return Kept(e, "edge_factors", loadFactors) }
+func factorsOf(e *Engine) (*factorKernel, error) { return Cached(e, "edge_factors", loadFactors) }
 
 // wide says whether choices stand in memory of their own. Rows that draw uniformly have no
 // need of them.

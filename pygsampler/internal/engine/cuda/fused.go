@@ -39,7 +39,7 @@ func loadFused(e *Engine) (k *fusedKernels, err error) {
 func (p *Fused) Launch(f *Flight) error {
 	c, w := &f.call, f.space
 	hop := SpaceOf[hopSpace](w)
-	k, err := Kept(f.engine, "fused", loadFused)
+	k, err := Cached(f.engine, "fused", loadFused)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func lowest(x, most uint64) uint64 { return 1 << bits.TrailingZeros64(x|most) }
 // block for each second multiprocessor: over a link of 55 GB/s rows of 200 bytes and more come as fast from
 // 33 blocks as from all 660 that an H200 runs at a time, rows of 512 bytes by 1 % slower from 66.
 func (e *Engine) Gather(all []Gather, beside bool, s gpu.Stream) error {
-	k, err := Kept(e, "gather", loadGather)
+	k, err := Cached(e, "gather", loadGather)
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,8 @@ func (e *Engine) NewHetero(s *csc.Schema, relations []*Graph) *Graph {
 	return g
 }
 
-// Alone is the graph as one of one node type, which has no name, and one edge type; it is as good as long as the graph.
-func (g *Graph) Alone() *Graph {
+// SingleType is the graph as one of one node type, which has no name, and one edge type; it is as good as long as the graph.
+func (g *Graph) SingleType() *Graph {
 	g.made.Lock()
 	defer g.made.Unlock()
 	if g.alone == nil {
@@ -171,7 +171,9 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 	return room, together, nil
 }
 
-func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "hetero", loadHetero) }
+func (g *Graph) heteroKernels() (*heteroKernels, error) {
+	return Cached(g.engine, "hetero", loadHetero)
+}
 
 // LoadHetero is Load for a heterogeneous graph.
 func (g *Graph) LoadHetero() error {

@@ -163,7 +163,7 @@ func (p *KHop) Fit(f *Flight) error {
 
 // Launch is all steps.
 func (p *KHop) Launch(f *Flight) error {
-	k, err := Kept(f.engine, "khop", loadKHop)
+	k, err := Cached(f.engine, "khop", loadKHop)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (g *Graph) rowKernels() (*rowKernels, error) {
 	if g.Alias != 0 {
 		file = "weighted"
 	}
-	return Kept(g.engine, file, func(e *Engine) (*rowKernels, error) { return e.loadRows(file) })
+	return Cached(g.engine, file, func(e *Engine) (*rowKernels, error) { return e.loadRows(file) })
 }
 
 // Load brings the kernels of most batches to the device, so that what is wrong with them

@@ -113,9 +113,9 @@ func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Ker
 	return gpu.KernelOf[Args](m, name)
 }
 
-// Kept is what load makes of an engine under a key, once; after a failure the next call
+// Cached is what load makes of an engine under a key, once; after a failure the next call
 // tries again. Plans keep their kernels so.
-func Kept[T any](e *Engine, key string, load func(*Engine) (*T, error)) (*T, error) {
+func Cached[T any](e *Engine, key string, load func(*Engine) (*T, error)) (*T, error) {
 	e.keeping.Lock()
 	k := e.kept[key]
 	if k == nil {

@@ -49,7 +49,7 @@ type Programs struct {
 // NewProgram is the plan of a checked program. Where an operator has no kernel yet the plan says so when it
 // is asked to make a batch.
 func NewProgram(p *program.Program) *Programs {
-	text, err := source.Of(p)
+	text, err := source.Generate(p)
 	made := programsOf(p, text)
 	made.making, made.err = makingOf(p, &text), err
 	return made
@@ -98,7 +98,7 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 vertices for a program on a GPU, got %d", request.ErrValue, g.Nodes)
 	case p.Words() > batch.Homogeneous(mostHops).Words():
 		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with arrays beside them, got %d and %d",
-			request.ErrValue, mostHops, len(p.program.Matrices), p.program.Beside())
+			request.ErrValue, mostHops, len(p.program.Matrices), p.program.NumExtras())
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
@@ -149,7 +149,7 @@ func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, type
 
 // Words is those of blocks, and of arrays beside them.
 func (p *Programs) Words() int {
-	return batch.Layout{Hops: len(p.program.Matrices), Types: 1, Relations: 1, Extras: p.program.Beside()}.Words()
+	return batch.Layout{Hops: len(p.program.Matrices), Types: 1, Relations: 1, Extras: p.program.NumExtras()}.Words()
 }
 
 // Shape is the program.
@@ -284,7 +284,7 @@ func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []sou
 	for _, t := range types {
 		key += string(rune('a'+t.DType)) + strconv.FormatInt(t.Width, 10)
 	}
-	return Kept(g.engine, fmt.Sprint("program ", bits)+key, func(e *Engine) (*programKernel, error) {
+	return Cached(g.engine, fmt.Sprint("program ", bits)+key, func(e *Engine) (*programKernel, error) {
 		k, err := CompiledOf[programArgs](e, text.Program(bits, types), source.Kernel)
 		if err != nil {
 			return nil, err

@@ -69,7 +69,7 @@ func loadWrite(e *Engine) (*gpu.Kernel[writeArgs], error) {
 // forgets what programs have made of arrays. No id may stand there twice, and no batch of the graph be on its way.
 func (g *Graph) WriteEdges(name string, ids []int64, values []float64) (err error) {
 	e, to := g.engine, g.named.edges[name]
-	kernel, err := Kept(e, "write_values", loadWrite)
+	kernel, err := Cached(e, "write_values", loadWrite)
 	if err != nil || len(ids) == 0 {
 		return err
 	}

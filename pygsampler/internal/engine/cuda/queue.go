@@ -154,8 +154,8 @@ func (q *queueSpace) layOut(args *queueArgs, tasks, found, seeds, hops int64, wi
 		at    *gpu.Address
 		bytes int64
 	}{
-		{&args.Rows, tasks * 8}, {&args.Table, found * hops * 8}, {&args.Keys, found * 8}, {&args.Found, widths.Vertices(found)},
-		{&args.Numbers, found * 4}, {&args.Order, found * 4}, {&args.Kept, widths.Vertices(seeds)},
+		{&args.Rows, tasks * 8}, {&args.Table, found * hops * 8}, {&args.Keys, found * 8}, {&args.Found, widths.Nodes(found)},
+		{&args.Numbers, found * 4}, {&args.Order, found * 4}, {&args.Kept, widths.Nodes(seeds)},
 		{&args.Picked, picked}, {&args.PickedIDs, pickedIDs},
 	} {
 		*part.at = q.scratch.Address + gpu.Address(used)
@@ -190,7 +190,7 @@ func (p *Queue) Fit(f *Flight) error {
 // Launch puts that launch into the stream.
 func (p *Queue) Launch(f *Flight) error {
 	c, g, q := &f.call, f.graph, SpaceOf[queueSpace](f.space)
-	k, err := Kept(f.engine, "queue", loadQueue)
+	k, err := Cached(f.engine, "queue", loadQueue)
 	if err != nil {
 		return err
 	}

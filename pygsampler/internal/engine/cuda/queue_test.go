@@ -38,7 +38,7 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grid
 	}
 	c.Plan, c.Stream = p, s.Handle()
 	c = with(c, r.Request, "queue")
-	k, err := Kept(e, "queue", loadQueue)
+	k, err := Cached(e, "queue", loadQueue)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ type reservoirKernels struct {
 
 func loadReservoir(e *Engine) (k *reservoirKernels, err error) {
 	k = new(reservoirKernels)
-	if k.bsp, err = Kept(e, "bsp", loadBSP); err != nil {
+	if k.bsp, err = Cached(e, "bsp", loadBSP); err != nil {
 		return nil, err
 	}
 	for i, suffix := range []string{"32", "64"} {
@@ -140,7 +140,7 @@ func (s *reservoirSpace) open(c *gpu.Context) (err error) {
 
 // Launch makes a batch hop by hop, as BSP does.
 func (p *Reservoir) Launch(f *Flight) error {
-	k, err := Kept(f.engine, "reservoir", loadReservoir)
+	k, err := Cached(f.engine, "reservoir", loadReservoir)
 	if err != nil {
 		return err
 	}

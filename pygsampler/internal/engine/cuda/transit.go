@@ -136,7 +136,7 @@ func (s *transitSpace) fitFor(f *Flight, walks, place uint64) error {
 
 // launchTransits puts three launches for each step into the stream.
 func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
-	k, err := Kept(f.engine, "transit", loadTransits)
+	k, err := Cached(f.engine, "transit", loadTransits)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ var walkRules = []walk.Rule{
 // weight and uniformly.
 func TestWalks(t *testing.T) {
 	e, s := device(t)
-	k, err := Kept(e, "walk", loadWalks)
+	k, err := Cached(e, "walk", loadWalks)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
-// Rows are the times of a graph whose rows are in their order, as keys: integers that ascend as the times
+// SortedRows are the times of a graph whose rows are in their order, as keys: integers that ascend as the times
 // do. They are read-only, and any number of goroutines may read them.
-type Rows struct {
+type SortedRows struct {
 	Edges []int64 // by position; they ascend in each row
 	Of    []int64 // by edge id, or by vertex
 	// ByVertex says that an edge is as old as the vertex that it leads from, and Of is by vertex.
@@ -48,7 +48,7 @@ func Time(key int64) float64 {
 }
 
 // Since is the key of the first time that a rule leaves under a bound.
-func (r *Rows) Since(bound int64, rule *Rule) int64 {
+func (r *SortedRows) Since(bound int64, rule *Rule) int64 {
 	if math.IsInf(rule.Window, 1) {
 		return math.MinInt64
 	}
@@ -62,7 +62,7 @@ func (r *Rows) Since(bound int64, rule *Rule) int64 {
 }
 
 // Within is which part of so many edges from a position on a bound leaves.
-func (r *Rows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
+func (r *SortedRows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
 	keys := r.Edges[start : start+degree]
 	late, none := rule.late(bound)
 	if none {
@@ -81,7 +81,7 @@ func (rule *Rule) late(bound int64) (key int64, none bool) {
 
 // WithinEach is Within of several rows under one bound, whose searches go side by side: what they read next is on its
 // way from memory for all of them at once. starts and counts say which rows, and then which parts of them.
-func (r *Rows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
+func (r *SortedRows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
 	var lows, left [Side]int64
 	for len(starts) > 0 {
 		n := min(len(starts), Side)
@@ -106,7 +106,7 @@ func (r *Rows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
 const Side = 64
 
 // belowEach moves positions, from each of which so many keys ascend, to the first key that is not less than one.
-func (r *Rows) belowEach(lows, left []int64, than int64) {
+func (r *SortedRows) belowEach(lows, left []int64, than int64) {
 	var middles [Side]int64
 	for more := true; more; {
 		more = false
@@ -114,7 +114,7 @@ func (r *Rows) belowEach(lows, left []int64, than int64) {
 			middles[i] = lows[i] + max(n/2-1, 0)
 			more = more || n > few
 		}
-		prefetch.At(r.Edges, middles[:len(left)])
+		prefetch.Elements(r.Edges, middles[:len(left)])
 		for i, n := range left {
 			if n <= few {
 				continue
@@ -133,7 +133,7 @@ func (r *Rows) belowEach(lows, left []int64, than int64) {
 }
 
 // since leaves out, of the edges up to an end, those that are before a window.
-func (r *Rows) since(start int64, end int, bound int64, rule *Rule) (first, count int64) {
+func (r *SortedRows) since(start int64, end int, bound int64, rule *Rule) (first, count int64) {
 	begin := 0
 	if !math.IsInf(rule.Window, 1) {
 		begin = below(r.Edges[start:start+int64(end)], r.Since(bound, rule))

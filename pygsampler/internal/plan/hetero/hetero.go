@@ -66,8 +66,8 @@ func Parse(d *plan.Document) plan.Plan {
 	return p
 }
 
-// Of is those of each relation of a graph. A hop names them by name or by short name.
-func (f *Fanouts) Of(g *csc.Graph) ([][]int64, error) {
+// PerRelation is those of each relation of a graph. A hop names them by name or by short name.
+func (f *Fanouts) PerRelation(g *csc.Graph) ([][]int64, error) {
 	fanouts := make([][]int64, len(g.Relations))
 	for i := range fanouts {
 		fanouts[i] = make([]int64, len(f.hops))
@@ -121,13 +121,13 @@ func named(g *csc.Graph, numbers map[string]int64) (map[string]int64, error) {
 
 // Fits refuses graphs whose relations are not those of the fanouts.
 func (f *Fanouts) Fits(g *csc.Graph) error {
-	_, err := f.Of(g)
+	_, err := f.PerRelation(g)
 	return err
 }
 
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
-	fanouts, err := p.Of(w.Graph)
+	fanouts, err := p.PerRelation(w.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, keys
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
-	fanouts, err := p.Of(g)
+	fanouts, err := p.PerRelation(g)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (p *Plan) Static(g *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.He
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
-	fanouts, err := p.Of(g)
+	fanouts, err := p.PerRelation(g)
 	if err != nil {
 		return nil, err
 	}

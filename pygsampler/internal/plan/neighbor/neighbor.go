@@ -75,9 +75,9 @@ func Parse(d *plan.Document) plan.Plan {
 	return &Plan{Options: o, device: &device}
 }
 
-// Beside is the plan of a document of a mode that is there for comparison: the same batches
+// ForComparison is the plan of a document of a mode that is there for comparison: the same batches
 // on the CPU, and on a device those of the plan that launches makes.
-func Beside(d *plan.Document, mode string, launches func(Options) cuda.Plan) *Plan {
+func ForComparison(d *plan.Document, mode string, launches func(Options) cuda.Plan) *Plan {
 	o := ReadOptions(d)
 	o.plain(d, mode)
 	return &Plan{o, launches(o), mode}

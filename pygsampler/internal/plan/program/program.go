@@ -177,9 +177,9 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Relation: w.Graph.Relation(0), Exclude: w.Excluded(0)}, w.Crew, w.Stop)
 }
 
-// Apart is the same program of a graph in parts: who asks for its rows knows which arrays there are.
-func (p *Plan) Apart() (plan.Plan, error) {
-	if err := p.Program.Apart(); err != nil {
+// Partitioned is the same program of a graph in parts: who asks for its rows knows which arrays there are.
+func (p *Plan) Partitioned() (plan.Plan, error) {
+	if err := p.Program.CheckPartitioned(); err != nil {
 		return nil, fmt.Errorf("%w: %w", request.ErrValue, err)
 	}
 	return &apart{p}, nil

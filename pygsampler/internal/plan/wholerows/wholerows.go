@@ -45,8 +45,8 @@ func (p *Plan) Hetero(w *plan.Work) *cpu.HeteroRequest {
 	return r
 }
 
-// Beside are the arrays of a graph, in the order in which answers have their elements.
-func (p *Plan) Beside(g *csc.Relation) (of []csc.Values) {
+// Arrays are the arrays of a graph, in the order in which answers have their elements.
+func (p *Plan) Arrays(g *csc.Relation) (of []csc.Values) {
 	for _, name := range p.arrays {
 		of = append(of, g.EdgeData[name])
 	}

@@ -55,8 +55,8 @@ var known = of[Costs]{name: "costs.json", numbers: func(c Costs) []float64 {
 	}
 }}
 
-// Known are those that were measured on this machine; else, and here is false, those of another.
-func Known() (c Costs, here bool) { return known.orElse(Elsewhere) }
+// Measured are those that were measured on this machine; else, and here is false, those of another.
+func Measured() (c Costs, here bool) { return known.orElse(Elsewhere) }
 
 // Keep writes the costs where Known finds them, and says where that is.
 func (c Costs) Keep() (path string, err error) { return known.keep(c) }

@@ -14,8 +14,8 @@ var DeviceElsewhere = Device{In: 0.017, Bit: 0.0007, Out: 0.11, More: 600, Turn:
 
 var knownDevice = of[Device]{name: "costs-gpu.json", numbers: func(d Device) []float64 { return []float64{d.In, d.Bit, d.Out, d.More, d.Turn} }}
 
-// KnownDevice are those that were measured of this machine's GPU; else, and here is false, those of another.
-func KnownDevice() (d Device, here bool) { return knownDevice.orElse(DeviceElsewhere) }
+// MeasuredDevice are those that were measured of this machine's GPU; else, and here is false, those of another.
+func MeasuredDevice() (d Device, here bool) { return knownDevice.orElse(DeviceElsewhere) }
 
 // Keep writes the costs where KnownDevice finds them, and says where that is.
 func (d Device) Keep() (path string, err error) { return knownDevice.keep(d) }

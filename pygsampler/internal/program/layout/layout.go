@@ -25,10 +25,10 @@ var (
 // Forced are names of the other ways, by which experiments ask for them.
 var Forced = map[string]Ways{"vertices": Elements, "all_rows": Rows, "out_edges": Between}
 
-// Of are the choices of all nodes. A vector of all vertices is one where edges take elements that are made of others;
+// Choose are the choices of all nodes. A vector of all vertices is one where edges take elements that are made of others;
 // arrays and degrees are read where they are. A slice is one where its rows are reduced or chosen, and nobody sees their
 // order, or how many there are.
-func Of(p *program.Program) []Ways {
+func Choose(p *program.Program) []Ways {
 	ways := make([]Ways, len(p.Nodes))
 	unseen(p, ways)
 	for i := range p.Nodes {
@@ -51,7 +51,7 @@ func Of(p *program.Program) []Ways {
 // OnDevice are the choices that kernels for a GPU have too: A[R, S], but where R is S, since they have about as many
 // out-edges as in-edges then, and one that is found by its row costs as much as several that are looked at.
 func OnDevice(p *program.Program) []Ways {
-	ways := Of(p)
+	ways := Choose(p)
 	for i := range p.Nodes {
 		if n := &p.Nodes[i]; ways[i] != Between || n.In[0] == n.In[1] && n.Layout != program.Other {
 			ways[i] = Ways{}
@@ -167,8 +167,8 @@ func AsRows(c costs.Costs, edges, vertices float64) (usual, other float64) {
 // Cross is nanoseconds of A[R, S] by both ways: with so many in-edges of columns, and out-edges of rows.
 func Cross(c costs.Costs, in, out float64) (usual, other float64) { return c.Look * in, c.Out * out }
 
-// Turn is nanoseconds of finding the out-edges of all vertices of a graph, once.
-func Turn(c costs.Costs, edges float64) float64 { return c.Turn * edges }
+// Transpose is nanoseconds of finding the out-edges of all vertices of a graph, once.
+func Transpose(c costs.Costs, edges float64) float64 { return c.Turn * edges }
 
 // CrossOnDevice is Cross of a GPU.
 func CrossOnDevice(d costs.Device, in, out float64) (usual, other float64) {

@@ -10,7 +10,7 @@ import (
 // of all edges of the graph, which are reduced once. Legal as edge_map is.
 func edgeMapReduce(p *program.Program) (*program.Program, error) {
 	takers, fixed := takersOf(p), p.Fixed()
-	known, _ := costs.Known()
+	known, _ := costs.Measured()
 	// Up to how many operations a value is sooner made again than written and read.
 	cheapest := known.Operations()
 	cost := make([]int, len(p.Nodes))

@@ -10,7 +10,7 @@ import (
 // found by its columns or by its rows. Legal, since an element is a function of its vertex alone, and edges that are
 // found by rows are put in the order of columns and places.
 func layouts(p *program.Program) (*program.Program, error) {
-	ways := layout.Of(p)
+	ways := layout.Choose(p)
 	return p.Marked(func(i int, n *program.Node) {
 		if ways[i] != (layout.Ways{}) {
 			n.Layout = program.Cheaper
@@ -20,7 +20,7 @@ func layouts(p *program.Program) (*program.Program, error) {
 
 // Forced is the program whose choices of some kinds, by their names in package layout, are the other way.
 func Forced(p *program.Program, names []string) *program.Program {
-	ways, forced := layout.Of(p), map[layout.Ways]bool{}
+	ways, forced := layout.Choose(p), map[layout.Ways]bool{}
 	for _, name := range names {
 		forced[layout.Forced[name]] = true
 	}

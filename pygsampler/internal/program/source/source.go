@@ -126,8 +126,8 @@ func Turning() Text {
 	return Text{Source: "#include \"program/result.cuh\"\n#include \"program/submatrix.cuh\"\n" + opening + "  if (!turn(m)) return;\n" + closing}
 }
 
-// Of is the program's text, or says what is wrong with it. What is made once for a graph it reads.
-func Of(p *program.Program) (Text, error) {
+// Generate is the program's text, or says what is wrong with it. What is made once for a graph it reads.
+func Generate(p *program.Program) (Text, error) {
 	for i := range p.Nodes {
 		if n := &p.Nodes[i]; (n.Op == program.Project || n.Op == program.Item) && n.Tensor == nil {
 			return Text{}, fmt.Errorf("%%%d: %s: expected an input %q, got none", i, n.Op, n.Name)
@@ -136,9 +136,9 @@ func Of(p *program.Program) (Text, error) {
 	return write(p, p.Wants(func(i int) bool { return p.Nodes[i].Once }), true)
 }
 
-// Making is the text that makes what another reads: the values of nodes, one behind another, each on a line
+// NodeValues is the text that makes what another reads: the values of nodes, one behind another, each on a line
 // of the cache.
-func Making(p *program.Program, nodes []int) (Text, error) {
+func NodeValues(p *program.Program, nodes []int) (Text, error) {
 	q := *p
 	q.Result, q.Matrices, q.Extras, q.Timed = program.Vectors, nil, nil, false
 	for _, node := range nodes {

@@ -20,7 +20,7 @@ import (
 // that is mapped. In an Args struct it stands for a pointer.
 type Address uint64
 
-// Pool hands out memory of one device in stream order: a block may be used by work
+// MemoryPool hands out memory of one device in stream order: a block may be used by work
 // that is put into a stream after its allocation, and is free for others once the
 // stream has come to where it was freed. Nothing of that waits for the device.
 //
@@ -29,7 +29,7 @@ type Address uint64
 // release costs a wait, and the results are the same.
 //
 // Any goroutine may use it. The zero value is of no use.
-type Pool struct {
+type MemoryPool struct {
 	context *Context
 	handle  C.handle // 0: the device has no pools
 	used    atomic.Int64
@@ -38,8 +38,8 @@ type Pool struct {
 
 // NewPool makes a pool that keeps up to keep bytes of freed memory for later
 // allocations instead of handing it back to the device whenever the host waits.
-func (c *Context) NewPool(keep uint64) (*Pool, error) {
-	p := &Pool{context: c}
+func (c *Context) NewPool(keep uint64) (*MemoryPool, error) {
+	p := &MemoryPool{context: c}
 	if !c.properties.Pools {
 		return p, nil
 	}
@@ -60,12 +60,12 @@ func (c *Context) NewPool(keep uint64) (*Pool, error) {
 }
 
 // Ordered reports whether the device has pools, so that no allocation waits.
-func (p *Pool) Ordered() bool { return p.handle != 0 }
+func (p *MemoryPool) Ordered() bool { return p.handle != 0 }
 
 // Alloc takes bytes of memory, aligned to 256, with arbitrary content, for work in
 // s from now on. Other streams wait for an event recorded in s first. No bytes
 // are no memory, which is no error.
-func (p *Pool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
+func (p *MemoryPool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
 	if s.context.handle != p.context.handle {
 		return m, refuse("cuMemAllocFromPoolAsync", invalidHandle, "stream: expected one of device %d, got one of device %d",
 			p.context.device, s.context.device)
@@ -92,10 +92,10 @@ func (p *Pool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
 }
 
 // Used is how many bytes of the pool are allocated.
-func (p *Pool) Used() int64 { return p.used.Load() }
+func (p *MemoryPool) Used() int64 { return p.used.Load() }
 
 // Reserved is how many bytes of the device the pool holds, used or not.
-func (p *Pool) Reserved() (int64, error) {
+func (p *MemoryPool) Reserved() (int64, error) {
 	if p.handle == 0 {
 		return p.Used(), nil
 	}
@@ -106,7 +106,7 @@ func (p *Pool) Reserved() (int64, error) {
 
 // Trim hands freed memory back to the device, as far as the device has done with
 // it, until the pool reserves no more than keep bytes.
-func (p *Pool) Trim(keep uint64) error {
+func (p *MemoryPool) Trim(keep uint64) error {
 	if p.handle == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (p *Pool) Trim(keep uint64) error {
 
 // Close gives the pool back. Memory that is still allocated stays good, and the
 // device gets it back once it is freed. After an error it may be tried again.
-func (p *Pool) Close() error {
+func (p *MemoryPool) Close() error {
 	if p.handle == 0 || !p.closed.CompareAndSwap(false, true) {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (p *Pool) Close() error {
 type Memory struct {
 	Address Address
 	Size    uint64
-	pool    *Pool
+	pool    *MemoryPool
 }
 
 // Free gives the block back once the work that is in s has been done. Work in
