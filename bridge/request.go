@@ -180,14 +180,14 @@ func Cancel(job int64) (zero int64, err error) {
 }
 
 // JobAsks waits up to timeoutMS milliseconds (-1: without limit) for a question of a job on a
-// partitioned graph, as core.HostJob.Asked does.
+// partitioned graph, as core.HostJob.NextRequest does.
 func JobAsks(job, timeoutMS, address, room int64) (state int64, err error) {
 	defer finish(&err)
 	j, err := itemOf[*core.HostJob](&jobs, job, "job")
 	if err != nil {
 		return 0, err
 	}
-	return j.Asked(timeoutMS, address, room)
+	return j.NextRequest(timeoutMS, address, room)
 }
 
 // JobAnswer answers a question, as core.HostJob.Answer does.

@@ -61,7 +61,7 @@ func SharedForward(array, to int64) (zero int64, err error) {
 	if !ok || !also {
 		return 0, closed("array")
 	}
-	return 0, a.Lend(b)
+	return 0, a.ShareWith(b)
 }
 
 // SharedExport returns a file descriptor of a piece, which the caller closes.

@@ -103,7 +103,7 @@ func workSticky(t *testing.T) {
 }
 
 // reservedOrClose is a call that a pool makes in any case.
-func (p *Pool) reservedOrClose() error {
+func (p *MemoryPool) reservedOrClose() error {
 	if !p.Ordered() {
 		return p.context.Synchronize()
 	}

@@ -56,7 +56,7 @@ type rig struct {
 	spin Kernel[spinArgs]
 	none Kernel[mix]
 	s    Stream
-	pool *Pool
+	pool *MemoryPool
 }
 
 func newRig(t testing.TB, device int) *rig {

@@ -36,7 +36,7 @@ func (toy) CPU(w *plan.Work) (memory.Memory, error) {
 		return memory.Memory{}, err
 	}
 	at, err := b.Alloc(8 * n)
-	copy(memory.At[int64](b.Memory, at, n), w.Batch.Seeds.I64)
+	copy(memory.ViewAt[int64](b.Memory, at, n), w.Batch.Seeds.I64)
 	b.Set(batch.WordNodes, at)
 	b.Set(batch.WordNumNodes, n)
 	return b.Finish(0), err
@@ -77,8 +77,8 @@ extern "C" __global__ void __launch_bounds__(32) toy(const __grid_constant__ Arg
 func nodesOf(at int64) string {
 	m := memory.FromAddress(at)
 	defer m.Release()
-	words := memory.At[int64](m, 0, batch.FirstBlock)
-	return fmt.Sprint(memory.At[int64](m, words[batch.WordNodes], words[batch.WordNumNodes]))
+	words := memory.ViewAt[int64](m, 0, batch.FirstBlock)
+	return fmt.Sprint(memory.ViewAt[int64](m, words[batch.WordNodes], words[batch.WordNumNodes]))
 }
 
 // A family that no other code knows goes through jobs and executor, is cancelled, and

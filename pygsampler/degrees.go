@@ -62,7 +62,7 @@ func (d *Degrees) Out() (address int64, err error) {
 			return err
 		}
 		m.SetSize(8 * n)
-		d.count.Out(memory.At[int64](m, 0, n))
+		d.count.Out(memory.ViewAt[int64](m, 0, n))
 		address = m.Address()
 		return nil
 	})

@@ -243,7 +243,7 @@ func (g *Relation) Ascends() (ascends bool, err error) {
 func (g *Relation) HasRowsOf(other *Relation) (same bool, err error) {
 	var inner error
 	same, err = g.asked(func() (same bool) {
-		same, inner = other.asked(func() bool { return csc.SameRows(&g.csc, &other.csc) })
+		same, inner = other.asked(func() bool { return csc.EqualRows(&g.csc, &other.csc) })
 		return same
 	})
 	return same, errors.Join(err, inner)

@@ -35,7 +35,7 @@ func TestTransposeJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := memory.FromAddress(at)
-	words := memory.At[int64](m, 0, csc.TransposedWords)
+	words := memory.ViewAt[int64](m, 0, csc.TransposedWords)
 	if words[csc.TransposedNumRows] != 4*3000 || words[csc.TransposedKinds] != 4 || words[csc.TransposedNumEdges] != int64(len(types)) {
 		t.Errorf("words %v", words)
 	}

@@ -111,7 +111,7 @@ type CompilerReport = compiler.Report
 func CompilerSearch(files []string) { compiler.Default.Search(files) }
 
 // CompilerNotes returns remarks on compiled kernels for users, each only once.
-func CompilerNotes() []string { return compiler.Default.Notes() }
+func CompilerNotes() []string { return compiler.Default.Warnings() }
 
 // CompilerSlow returns the long waits for the compiler, each only once.
 func CompilerSlow() []string { return compiler.Default.Slow() }

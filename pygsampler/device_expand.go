@@ -86,7 +86,7 @@ func DeviceDestinations(mem, stream int64) (int64, error) {
 		return 0, err
 	}
 	x := cuda.Expansion{
-		Words: m.Header(int64(l.Words())), Data: gpu.Address(uintptr(m.Data())), Bits: int(header[batch.WordIDBits]),
+		Words: m.Header(int64(l.Words())), Data: gpu.Address(uintptr(m.Pointer())), Bits: int(header[batch.WordIDBits]),
 	}
 	e, s, out, err := block(int64(m.Device()), int64(x.Bytes()), stream)
 	if err != nil {

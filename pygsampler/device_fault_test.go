@@ -59,11 +59,11 @@ func TestEveryDriverCallFails(t *testing.T) {
 			return "", err
 		}
 		header := m.Header(int64(batch.Homogeneous(2).Words()))
-		down, err := DeviceDownload(0, int64(uintptr(m.Data())), header[batch.WordSize], 0)
+		down, err := DeviceDownload(0, int64(uintptr(m.Pointer())), header[batch.WordSize], 0)
 		if err != nil {
 			return "", err
 		}
-		copy(memory.At[int64](memory.FromAddress(down), 0, int64(len(header))), header)
+		copy(memory.ViewAt[int64](memory.FromAddress(down), 0, int64(len(header))), header)
 		return contents(t, down), nil
 	}
 	cold := func() {

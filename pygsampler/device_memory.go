@@ -29,7 +29,7 @@ func block(device, bytes, stream int64) (e *cuda.Engine, s gpu.Stream, m gpu.Mem
 	if s, err = e.Context().Wrap(uintptr(stream)); err != nil {
 		return nil, s, m, err
 	}
-	m, err = e.Pool().Alloc(s, uint64(bytes))
+	m, err = e.MemoryPool().Alloc(s, uint64(bytes))
 	return e, s, m, err
 }
 
@@ -101,7 +101,7 @@ func DeviceDownload(device, address, bytes, stream int64) (int64, error) {
 	for done := int64(0); done < bytes && err == nil; {
 		from := gpu.Address(address + done)
 		some := gpu.Unbroken(from, uint64(min(piece, bytes-done)))
-		err = s.Download(unsafe.Add(m.Data(), done), from, some)
+		err = s.Download(unsafe.Add(m.Pointer(), done), from, some)
 		done += int64(some)
 	}
 	if err = errors.Join(err, s.Synchronize()); err != nil {

@@ -25,12 +25,12 @@ func TestDeviceMemory(t *testing.T) {
 	if s, err := DeviceStats(0); err != nil || s.Used < bytes {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	down, err := DeviceDownload(0, int64(uintptr(m.Data())), bytes, 0)
+	down, err := DeviceDownload(0, int64(uintptr(m.Pointer())), bytes, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	back := memory.FromAddress(down)
-	if !slices.Equal(memory.At[int64](back, 0, int64(len(host))), host) {
+	if !slices.Equal(memory.ViewAt[int64](back, 0, int64(len(host))), host) {
 		t.Error("another content")
 	}
 	back.Release()
@@ -66,7 +66,7 @@ func TestDeviceMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = memory.FromAddress(pinned)
-	if l, err := gpu.Locate(gpu.Address(uintptr(m.Data()))); err != nil || !l.Host || l.Device < 0 {
+	if l, err := gpu.Locate(gpu.Address(uintptr(m.Pointer()))); err != nil || !l.Host || l.Device < 0 {
 		t.Errorf("got %+v, %v", l, err)
 	}
 	m.Release()

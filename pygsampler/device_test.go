@@ -60,7 +60,7 @@ func copyOf(host *Relation, trusted bool, with *Relation) (c *copied, err error)
 	c = &copied{host: host}
 	s := &host.csc
 	d := CSC{
-		IndptrBits: 64, NumRows: s.Rows(), IDBits: 64, NumEdges: s.NumEdges(), EdgeIDBits: s.EdgeIDs.Bits, NumNodes: s.NumNodes,
+		IndptrBits: 64, NumRows: s.NumRows(), IDBits: 64, NumEdges: s.NumEdges(), EdgeIDBits: s.EdgeIDs.Bits, NumNodes: s.NumNodes,
 	}
 	for _, part := range []struct {
 		to   *int64
@@ -75,7 +75,7 @@ func copyOf(host *Relation, trusted bool, with *Relation) (c *copied, err error)
 		}
 		m := memory.FromAddress(at)
 		c.memories = append(c.memories, m)
-		*part.to = int64(uintptr(m.Data()))
+		*part.to = int64(uintptr(m.Pointer()))
 	}
 	c.device, err = NewDeviceRelation(0, d, trusted, with)
 	return c, err
@@ -118,11 +118,11 @@ func downloaded(t *testing.T, at int64) int64 {
 	if m.Device() != 0 {
 		t.Errorf("a batch on device %d", m.Device())
 	}
-	host, err := DeviceDownload(0, int64(uintptr(m.Data())), size, 0)
+	host, err := DeviceDownload(0, int64(uintptr(m.Pointer())), size, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(memory.At[int64](memory.FromAddress(host), 0, int64(len(header))), header)
+	copy(memory.ViewAt[int64](memory.FromAddress(host), 0, int64(len(header))), header)
 	return host
 }
 
@@ -167,9 +167,9 @@ func TestDeviceBatches(t *testing.T) {
 					c, c, c, c, c,
 				}
 				calls[1].OwnStream, calls[2].OwnStream, calls[2].Stream, calls[3].Stream = true, true, 2, 2
-				calls[4].Out, calls[4].OutBytes = int64(uintptr(memory.FromAddress(out).Data())), 1<<20
+				calls[4].Out, calls[4].OutBytes = int64(uintptr(memory.FromAddress(out).Pointer())), 1<<20
 				if c.NumSeeds > 0 {
-					c.Seeds = int64(uintptr(there.Data()))
+					c.Seeds = int64(uintptr(there.Pointer()))
 					c.OnDevice = true
 					calls = append(calls, c, c)
 					calls[6].OwnStream = true
@@ -213,7 +213,7 @@ func TestOutTooSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := memory.FromAddress(out)
-		c.Out, c.OutBytes = int64(uintptr(m.Data())), bytes
+		c.Out, c.OutBytes = int64(uintptr(m.Pointer())), bytes
 		j, err := deviceSubmit(g.device, o, c)
 		if err != nil {
 			t.Fatal(err)

@@ -9,13 +9,13 @@ import (
 )
 
 // EdgeLists returns the address of a memory with the joined hops of a batch on the CPU, as
-// edgelists.Joined describes. ends is the address of the source and target types of each relation
+// edgelists.Concatenate describes. ends is the address of the source and target types of each relation
 // of a heterogeneous batch.
 func EdgeLists(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err
 	}
-	m, err := edgelists.Joined(data, memory.View[int64](ends, 2*edgelists.Relations(data)))
+	m, err := edgelists.Concatenate(data, memory.View[int64](ends, 2*edgelists.Relations(data)))
 	if err != nil {
 		return 0, err
 	}
@@ -25,7 +25,7 @@ func EdgeLists(data, ends int64) (int64, error) {
 // joined is a batch with its hops joined, in its place.
 func joined(m memory.Memory, ends []int64) (memory.Memory, error) {
 	defer m.Release()
-	return edgelists.Joined(int64(uintptr(m.Data())), ends)
+	return edgelists.Concatenate(int64(uintptr(m.Pointer())), ends)
 }
 
 // InducedEdges returns the address of a memory with the edges of a graph on the CPU between nodes

@@ -42,7 +42,7 @@ func EdgesEnds(about string) (ends [2]int, err error) {
 	if err := json.Unmarshal([]byte(about), &table); err != nil {
 		return ends, Errorf(KindValue, "table: expected JSON, got %v", err)
 	}
-	ends[0], ends[1], err = edges.Ends(table.Path, table.Names, table.Src, table.Dst)
+	ends[0], ends[1], err = edges.EndpointColumns(table.Path, table.Names, table.Src, table.Dst)
 	return ends, err
 }
 
@@ -133,7 +133,7 @@ func (j *EdgesJob) run(numbering edges.Numbering) {
 			j.err = err
 			return
 		}
-		plan.Data = append(plan.Data, edges.Data{Name: d.Name, Values: values})
+		plan.Data = append(plan.Data, edges.ArrayColumn{Name: d.Name, Values: values})
 	}
 	var target edges.Target = &j.file
 	if len(j.plan.Target) == 0 {

@@ -98,7 +98,7 @@ func newGathering(list, count, size, threads int64) (*gathering, error) {
 	if size >= 0 {
 		for p := range t.parts {
 			w := words[gatherWords*p:][:gatherWords]
-			t.parts[p].Out = memory.At[byte](t.out, w[6], w[1]*t.parts[p].OutRow())
+			t.parts[p].Out = memory.ViewAt[byte](t.out, w[6], w[1]*t.parts[p].OutRow())
 		}
 	}
 	return t, nil

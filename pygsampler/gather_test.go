@@ -110,7 +110,7 @@ func TestGatherIsExact(t *testing.T) {
 				clear(list) // is the caller's again
 				m := rowsOf(t, j, err)
 				for i, l := range parts {
-					if !bytes.Equal(memory.At[byte](m, starts[i], int64(len(l.out))), l.want()) {
+					if !bytes.Equal(memory.ViewAt[byte](m, starts[i], int64(len(l.out))), l.want()) {
 						t.Errorf("%s, %d threads, part %d: other rows", name, threads, i)
 					}
 				}
@@ -176,7 +176,7 @@ func TestGatherNow(t *testing.T) {
 			}
 		}
 		m := rowsOf(t, j, nil)
-		if !bytes.Equal(memory.At[byte](m, 0, int64(len(l.out))), l.want()) {
+		if !bytes.Equal(memory.ViewAt[byte](m, 0, int64(len(l.out))), l.want()) {
 			t.Error("other rows")
 		}
 		m.Release()
@@ -342,7 +342,7 @@ func TestGatherOutlivesGraphs(t *testing.T) {
 	a.open(t).Close()
 	end()
 	m := rowsOf(t, j, err)
-	if !bytes.Equal(memory.At[byte](m, 0, int64(len(l.out))), l.want()) {
+	if !bytes.Equal(memory.ViewAt[byte](m, 0, int64(len(l.out))), l.want()) {
 		t.Error("other rows")
 	}
 	m.Release()
@@ -421,7 +421,7 @@ func TestGatherBesideSampling(t *testing.T) {
 					return
 				}
 				m := memory.FromAddress(at)
-				if !bytes.Equal(unsafe.Slice((*byte)(m.Data()), len(want)), want) {
+				if !bytes.Equal(unsafe.Slice((*byte)(m.Pointer()), len(want)), want) {
 					t.Error("other rows")
 				}
 				m.Release()

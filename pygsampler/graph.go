@@ -168,7 +168,7 @@ func (g *Graph) times(r *Request) (*plan.Times, error) {
 	if r.Sorted == 0 {
 		return nil, nil
 	}
-	t := &plan.Times{Of: make([]*times.Rows, len(g.relations))}
+	t := &plan.Times{Of: make([]*times.SortedRows, len(g.relations))}
 	words, err := memory.View[[2]int64](r.Sorted, int64(len(g.relations))), error(nil)
 	for i, relation := range g.relations {
 		if words[i][0] == 0 && g.csc.Schema != nil {

@@ -63,10 +63,10 @@ func NewMappedRelation(c CSC) (g *Relation, err error) {
 	if g, err = newHostRelation(c); err != nil {
 		return nil, err
 	}
-	if err := csc.CheckSizes(g.csc.Rows(), g.csc.NumNodes, g.csc.Kinds, g.csc.Indices.Bits); err != nil {
+	if err := csc.CheckSizes(g.csc.NumRows(), g.csc.NumNodes, g.csc.Kinds, g.csc.Indices.Bits); err != nil {
 		return nil, err
 	}
-	return g, csc.CheckEnds(g.csc.Indptr.At(0), g.csc.Indptr.At(g.csc.Rows()), g.csc.Rows(), g.csc.NumEdges())
+	return g, csc.CheckEnds(g.csc.Indptr.Element(0), g.csc.Indptr.Element(g.csc.NumRows()), g.csc.NumRows(), g.csc.NumEdges())
 }
 
 // GraphFileWriter writes a graph file.

@@ -161,7 +161,7 @@ func (f *flightPlan) prepare(g *Graph) (*cuda.Graph, error) {
 // hetero is the graph on its device for the kernel of heterogeneous graphs.
 func (g *Graph) hetero() *cuda.Graph {
 	if g.csc.Schema == nil {
-		return g.device.graph.Alone()
+		return g.device.graph.SingleType()
 	}
 	return g.device.graph
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // A graph may be partitioned into ranges of contiguous nodes, each in its own process. A batch of
-// it is a job like any other, of a graph without rows, which requests the rows of a hop (Asked),
+// it is a job like any other, of a graph without rows, which requests the rows of a hop (NextRequest),
 // gets the answers (Answer) that SubmitRows has computed in the processes of the partitions, and
 // numbers them. Python transports questions and answers.
 
@@ -69,10 +69,10 @@ func submitPartitioned(g *Graph, p *Sampler, r *Request) (Job, error) {
 	}
 	var given *plan.Times
 	if r.SeedTimes != 0 {
-		given = &plan.Times{Of: make([]*times.Rows, relations)}
+		given = &plan.Times{Of: make([]*times.SortedRows, relations)}
 		for i := range given.Of {
 			if r.Timed == 0 || memory.View[int64](r.Timed, relations)[i] != 0 {
-				given.Of[i] = &times.Rows{Float: r.FloatTimes}
+				given.Of[i] = &times.SortedRows{Float: r.FloatTimes}
 			}
 		}
 		if given.Seeds, err = seedKeys(r.SeedTimes, r.NumSeeds, r.FloatTimes); err != nil {
@@ -107,7 +107,7 @@ func (g *Graph) partitionedBy(p *Sampler, r *Request) (*Sampler, error) {
 	switch plan := p.Plan.(type) {
 	case *walks.Plan, *hetero.Plan, *hgt.Plan, *labor.Plan:
 	case *program.Plan:
-		apart, err := plan.Apart()
+		apart, err := plan.Partitioned()
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func submitWalkRelations(g *Graph, p *Sampler, r *Request) (Job, error) {
 	roots := csc.Homogeneous(&csc.Relation{NumNodes: r.Roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide})
 	t.sampleTask = &sampleTask{graph: g, plan: p, work: plan.Work{Graph: roots, Batch: p.batch(r), Crew: crewOf(r.Threads), Parts: parts}}
 	for i, seeds := int64(0), csc.Borrow(r.Seeds, r.NumSeeds, r.SeedBits); i < r.NumSeeds; i++ {
-		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.At(i))
+		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.Element(i))
 	}
 	t.work.Batch.Seeds.Bits = 64
 	if err := enterAll(g.relations); err != nil {
@@ -202,13 +202,13 @@ func (j *HostJob) parts() (*asking, error) {
 	return t.asked(), nil
 }
 
-// Asked waits up to timeout milliseconds, without limit if negative, for the next question of a
+// NextRequest waits up to timeout milliseconds, without limit if negative, for the next question of a
 // job, which is written to an address with room for AskWords words and one for each bound: the hop,
 // the width of ids, and the addresses of the nodes (ids), of their trees (ids) and of the bounds of
 // these (int64), 0 if they have none; then the offsets of the nodes of each partition, and the
 // number of nodes. It returns 1 for a question, 2 if the job asks nothing more, and 0 on timeout.
 // The addresses are valid until Answer.
-func (j *HostJob) Asked(timeout, address, room int64) (state int64, err error) {
+func (j *HostJob) NextRequest(timeout, address, room int64) (state int64, err error) {
 	t, err := j.parts()
 	if err != nil {
 		return 0, err
@@ -245,7 +245,7 @@ func addressOf(a csc.Array) int64 {
 }
 
 // Answer answers the question of a job: at an address there are an address and a size for each
-// partition, of the result of Rows there. The answers must stay valid until Asked has returned once
+// partition, of the result of Rows there. The answers must stay valid until NextRequest has returned once
 // more.
 func (j *HostJob) Answer(address, count int64) error {
 	t, err := j.parts()
@@ -302,7 +302,7 @@ func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.work.Times = &plan.Times{Of: make([]*times.Rows, len(g.relations))}
+		t.work.Times = &plan.Times{Of: make([]*times.SortedRows, len(g.relations))}
 		t.work.Times.Of[c.Relation] = sorted
 	}
 	if err := t.ofPlan(c.Relation); err != nil {
@@ -334,7 +334,7 @@ func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
 	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}
-	degree := float64(req.Relation.NumEdges()) / float64(max(req.Relation.Rows(), 1))
+	degree := float64(req.Relation.NumEdges()) / float64(max(req.Relation.NumRows(), 1))
 	few := float64(c.NumSeeds)*t.rows.Rule(ask.Hop).Mean(degree) <= promptEdges && len(t.without) == 0
 	return t.begin(t, few), nil
 }
@@ -352,7 +352,7 @@ func (t *rowsTask) ofPlan(relation int64) error {
 		}
 		t.rows.Request = hops.Request(&t.work)
 		if whole, is := t.plan.Plan.(*wholerows.Plan); is {
-			t.rows.Beside = whole.Beside(own)
+			t.rows.Beside = whole.Arrays(own)
 			t.rows.Weights = len(t.rows.Beside) == 0 && own.Alias != nil
 		}
 		return nil
@@ -382,7 +382,7 @@ func (t *rowsTask) ofPlan(relation int64) error {
 
 func (t *rowsTask) do() (memory.Memory, error) {
 	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Relation.ExcludeOf(t.without, t.rows.Edge)
-	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
+	return cpu.SampleRows(&t.rows, t.work.Crew, t.work.Stop)
 }
 
 // edgesTask are edges that walks take, of rows of a part, as a job's task.

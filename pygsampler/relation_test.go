@@ -81,17 +81,17 @@ func TestFromCOO(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := memory.FromAddress(at)
-	w := memory.At[int64](m, 0, 7)
-	if w[0] != 3 || w[1] != 3 || !slices.Equal(memory.At[int64](m, w[4], 4), []int64{0, 2, 2, 3}) ||
-		!slices.Equal(memory.At[int64](m, w[5], 3), []int64{1, 2, 0}) || !slices.Equal(memory.At[int64](m, w[6], 3), []int64{0, 2, 1}) {
+	w := memory.ViewAt[int64](m, 0, 7)
+	if w[0] != 3 || w[1] != 3 || !slices.Equal(memory.ViewAt[int64](m, w[4], 4), []int64{0, 2, 2, 3}) ||
+		!slices.Equal(memory.ViewAt[int64](m, w[5], 3), []int64{1, 2, 0}) || !slices.Equal(memory.ViewAt[int64](m, w[6], 3), []int64{0, 2, 1}) {
 		t.Errorf("got %v", w)
 	}
-	rows, err := ExpandRows(int64(uintptr(m.Data()))+w[4], 3, 0, 64)
+	rows, err := ExpandRows(int64(uintptr(m.Pointer()))+w[4], 3, 0, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := memory.FromAddress(rows)
-	if !slices.Equal(memory.At[int64](r, 0, 3), []int64{0, 0, 2}) {
+	if !slices.Equal(memory.ViewAt[int64](r, 0, 3), []int64{0, 0, 2}) {
 		t.Error("other rows")
 	}
 	r.Release()

@@ -240,15 +240,15 @@ func ownArray(a csc.Array) csc.Array {
 
 // sortedRows holds the rows of the relation's edges sorted by time: the memory of startTimes, and
 // whether the times belong to nodes.
-func (g *Relation) sortedRows(words [2]int64) (*times.Rows, error) {
+func (g *Relation) sortedRows(words [2]int64) (*times.SortedRows, error) {
 	if words[0] == 0 {
 		return nil, Errorf(KindValue, "seed_time: expected the memory of sorted rows, got none")
 	}
 	m := memory.FromAddress(words[0])
-	w := memory.At[int64](m, 0, times.TimesWords)
-	rows := &times.Rows{
-		Edges:    memory.At[int64](m, w[times.TimesKeys], w[times.TimesNumEdges]),
-		Of:       memory.At[int64](m, w[times.TimesGiven], w[times.TimesNumGiven]),
+	w := memory.ViewAt[int64](m, 0, times.TimesWords)
+	rows := &times.SortedRows{
+		Edges:    memory.ViewAt[int64](m, w[times.TimesKeys], w[times.TimesNumEdges]),
+		Of:       memory.ViewAt[int64](m, w[times.TimesGiven], w[times.TimesNumGiven]),
 		ByVertex: words[1] != 0, Float: w[times.TimesFloat] != 0,
 	}
 	edges := g.csc.NumEdges()

@@ -104,9 +104,9 @@ func NewPeerArray(device, place int64, layout []ArrayPiece, shared bool) (*Share
 	return a, nil
 }
 
-// Lend shares this array's own pieces with an array of the same process, which must be mapped
+// ShareWith shares this array's own pieces with an array of the same process, which must be mapped
 // before this one is closed.
-func (a *SharedArray) Lend(to *SharedArray) error {
+func (a *SharedArray) ShareWith(to *SharedArray) error {
 	if a == to {
 		return nil
 	}

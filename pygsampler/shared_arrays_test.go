@@ -45,10 +45,10 @@ func TestPeerArrays(t *testing.T) {
 	a, b := made(0), made(1)
 	_, err = a.Map(address, int64(len(host)))
 	wrong(err, "piece 2 of 3: expected place 1 to give it first")
-	if err := a.Lend(b); err != nil {
+	if err := a.ShareWith(b); err != nil {
 		t.Fatal(err)
 	}
-	wrong(a.Lend(b), "piece 0: expected one that is lacking, got one that is there")
+	wrong(a.ShareWith(b), "piece 0: expected one that is lacking, got one that is there")
 	// The other piece comes as from another process.
 	descriptor, err := b.Export(2)
 	if err != nil {
@@ -79,15 +79,15 @@ func TestPeerArrays(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	wrong(a.Lend(b), "got one that was closed")
+	wrong(a.ShareWith(b), "got one that was closed")
 	_, err = a.Map(address, 1)
 	wrong(err, "got one that was closed")
 	for _, m := range there {
-		back, err := DeviceDownload(0, int64(uintptr(m.Data())), int64(len(host)), 0)
+		back, err := DeviceDownload(0, int64(uintptr(m.Pointer())), int64(len(host)), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := memory.View[byte](int64(uintptr(memory.FromAddress(back).Data())), int64(len(host))); string(got) != string(host) {
+		if got := memory.View[byte](int64(uintptr(memory.FromAddress(back).Pointer())), int64(len(host))); string(got) != string(host) {
 			t.Error("other bytes than the host's")
 		}
 		memory.FromAddress(back).Release()
@@ -135,7 +135,7 @@ func TestPeerArraysWithFaults(t *testing.T) {
 			}
 			made = append(made, a)
 		}
-		if err := errors.Join(made[0].Lend(made[1]), made[1].Lend(made[0])); err != nil {
+		if err := errors.Join(made[0].ShareWith(made[1]), made[1].ShareWith(made[0])); err != nil {
 			return err
 		}
 		for _, a := range made {

@@ -17,8 +17,8 @@ import (
 type DeviceStatic struct {
 	graph *Graph
 	mu    sync.Mutex
-	made  cuda.Standing // nil: closed
-	plain *cuda.Spread  // of a cuda.Static where its batches go; nil: not placed
+	made  cuda.StaticPass // nil: closed
+	plain *cuda.Spread    // of a cuda.Static where its batches go; nil: not placed
 }
 
 // Words of the list that describes a static batch. The sizes are at an address, as newStatic and newStaticHetero have them.
@@ -55,7 +55,7 @@ func NewStaticAt(list int64, find func(graph, sampler int64) (*Graph, *Sampler, 
 }
 
 // hold makes what makes batches of a graph on a device, which all its relations see to the end of.
-func hold(g *Graph, f func() (cuda.Standing, error)) (*DeviceStatic, error) {
+func hold(g *Graph, f func() (cuda.StaticPass, error)) (*DeviceStatic, error) {
 	// None is closed before it is known there.
 	if err := enterAll(g.relations); err != nil {
 		return nil, err
@@ -100,11 +100,11 @@ func newStatic(g *Graph, p *Sampler, seeds, seedBits, count, most int64) (*Devic
 		}
 		options.Most = append(options.Most, cuda.BlockSize{Src: uint64(w[0]), Dst: uint64(w[1]), Edges: uint64(w[2])})
 	}
-	return hold(g, func() (cuda.Standing, error) { return g.device.engine.NewStatic(g.device.graph, options) })
+	return hold(g, func() (cuda.StaticPass, error) { return g.device.engine.NewStatic(g.device.graph, options) })
 }
 
 // with calls f with what is open, and a stream.
-func (s *DeviceStatic) with(stream int64, f func(cuda.Standing, gpu.Stream) error) error {
+func (s *DeviceStatic) with(stream int64, f func(cuda.StaticPass, gpu.Stream) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.made == nil {
@@ -148,7 +148,7 @@ func (s *DeviceStatic) Begin(list int64) error {
 	if err := checkBatch(w[epochNumber], first+max(count-1, 0)*stride); err != nil {
 		return err
 	}
-	return s.with(w[epochStream], func(made cuda.Standing, to gpu.Stream) error {
+	return s.with(w[epochStream], func(made cuda.StaticPass, to gpu.Stream) error {
 		if hetero, is := made.(*cuda.StaticHetero); is {
 			return s.beginHetero(hetero, to, w)
 		}
@@ -182,7 +182,7 @@ func (s *DeviceStatic) parts(seeds, numSeeds, count, parts, most int64) ([]cuda.
 
 // Sample enqueues the next batch.
 func (s *DeviceStatic) Sample(stream int64) error {
-	return s.with(stream, func(made cuda.Standing, to gpu.Stream) error { return made.Sample(to) })
+	return s.with(stream, func(made cuda.StaticPass, to gpu.Stream) error { return made.Sample(to) })
 }
 
 // Place sets the addresses that batches are copied to, for Fill. The address list holds for each
@@ -192,7 +192,7 @@ func (s *DeviceStatic) Sample(stream int64) error {
 // sources, destinations and edges; then the address of the counts. Trees, factors and destinations
 // are 0 if there are none; a homogeneous graph has one type and one relation.
 func (s *DeviceStatic) Place(count, list int64) error {
-	return s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
+	return s.with(0, func(made cuda.StaticPass, _ gpu.Stream) error {
 		kinds, relations, hops := int64(1), int64(1), (count-7)/8
 		hetero, is := made.(*cuda.StaticHetero)
 		if is {
@@ -246,7 +246,7 @@ func spreadAt(w []int64, kinds, relations, hops int64) *cuda.SpreadHetero {
 
 // Fill copies the next batch to the addresses of Place.
 func (s *DeviceStatic) Fill(stream int64) error {
-	return s.with(stream, func(made cuda.Standing, on gpu.Stream) error {
+	return s.with(stream, func(made cuda.StaticPass, on gpu.Stream) error {
 		if hetero, is := made.(*cuda.StaticHetero); is {
 			return hetero.Spread(on)
 		}
@@ -273,7 +273,7 @@ func (s *DeviceStatic) Edges(bits, list, stream int64) error {
 		},
 		NumDst: gpu.Address(w[6]), Sources: gpu.Address(w[7]), Destinations: gpu.Address(w[8]), Bits: int(bits),
 	}
-	return s.with(stream, func(made cuda.Standing, on gpu.Stream) error { return made.Edges(x, on) })
+	return s.with(stream, func(made cuda.StaticPass, on gpu.Stream) error { return made.Edges(x, on) })
 }
 
 // Wait waits up to timeout milliseconds for batch i of the epoch to be sampled, and copies count
@@ -283,7 +283,7 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 	if words == 0 || count < 1 {
 		return 0, Errorf(KindValue, "words: expected an address for some, got %#x for %d", words, count)
 	}
-	err = s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
+	err = s.with(0, func(made cuda.StaticPass, _ gpu.Stream) error {
 		done, fits, err := made.Wait(i, time.Duration(max(timeout, 0))*time.Millisecond, memory.View[int64](words, count))
 		if done {
 			state = 2
@@ -299,7 +299,7 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 // EdgeBits returns the width of the edge ids of a relation; a homogeneous graph has relation 0
 // only.
 func (s *DeviceStatic) EdgeBits(relation int64) (bits int64, err error) {
-	err = s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
+	err = s.with(0, func(made cuda.StaticPass, _ gpu.Stream) error {
 		hetero, is := made.(*cuda.StaticHetero)
 		relations := 1
 		if is {
@@ -353,7 +353,7 @@ func newStaticHetero(g *Graph, p *Sampler, sorted, seedBits, count, most int64) 
 	if !is && (alone == nil || given != nil) {
 		return nil, Errorf(KindValue, `static: expected a sampler of neighbours of mode "auto" or "persistent", and times where it reads them, got another`)
 	}
-	return hold(g, func() (cuda.Standing, error) {
+	return hold(g, func() (cuda.StaticPass, error) {
 		made := alone
 		if is {
 			keys, err := g.keys(given)
@@ -385,7 +385,7 @@ func aloneOf(p *Sampler) *cuda.Hetero {
 }
 
 // standing allocates the batches of a plan, like newStaticHetero.
-func (g *Graph) standing(p *Sampler, plan *cuda.Hetero, seedBits, count, most int64) (cuda.Standing, error) {
+func (g *Graph) standing(p *Sampler, plan *cuda.Hetero, seedBits, count, most int64) (cuda.StaticPass, error) {
 	kinds, relations := 1, len(plan.Fanouts)
 	if g.csc.Schema != nil {
 		kinds = len(g.csc.NodeTypes)

@@ -38,10 +38,10 @@ type Program struct {
 // Header is a text that a program includes by name.
 type Header struct{ Name, Text string }
 
-// NotFound is the error of Find if no library fits, with a reason for each.
-type NotFound struct{ Reasons []string }
+// NoLibraryError is the error of Find if no library fits, with a reason for each.
+type NoLibraryError struct{ Reasons []string }
 
-func (e *NotFound) Error() string {
+func (e *NoLibraryError) Error() string {
 	if len(e.Reasons) == 0 {
 		return "expected NVRTC to compile it, found none"
 	}
@@ -69,7 +69,7 @@ func (e *Error) Error() string {
 // dynamic linker searches. newest is the CUDA version of the driver, as 12090 for 12.9, which loads
 // no machine code of a later major version; 0 accepts any version.
 func Find(candidates []string, newest int) (*Library, error) {
-	var missing NotFound
+	var missing NoLibraryError
 	for _, candidate := range candidates {
 		named := !strings.Contains(candidate, "/")
 		if !named {

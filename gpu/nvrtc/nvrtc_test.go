@@ -55,7 +55,7 @@ func TestFind(t *testing.T) {
 		{"too new", []string{of13}, 12040, "", of13 + " is of CUDA 13, the driver of CUDA 12.4"},
 	} {
 		l, err := Find(c.candidates, c.newest)
-		var missing *NotFound
+		var missing *NoLibraryError
 		switch {
 		case c.want == "" && (!errors.As(err, &missing) || !strings.Contains(err.Error(), c.says)):
 			t.Errorf("%s: expected %q, got %v", c.name, c.says, err)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from tests.style import names
-from tests.style.findings import ROOT, Finding, check, compare
+from tests.style.findings import ROOT, Finding, compare, definitions, modules
 
 pytestmark = pytest.mark.once
 
 
-def test_bad_names_are_in_the_list() -> None:
-    check("names", names.find(ROOT))
+def test_all_names_are_good() -> None:
+    assert not [f"{finding.place}: {finding.entry}" for finding in names.find(ROOT)]
+
+
+def test_all_exceptions_are_needed() -> None:
+    functions, arguments = set(), set()
+    for module in modules(ROOT).values():
+        for name, node in definitions(module):
+            public = name.removeprefix(f"{names.PACKAGE}.")
+            if isinstance(node, ast.FunctionDef):
+                functions.add(public)
+                arguments |= {f"{public} {argument.arg}" for argument in names.arguments(node)}
+    assert functions >= names.PUBLIC_FUNCTIONS
+    assert arguments >= names.PUBLIC_ARGUMENTS
+    assert all((ROOT / kernel).is_file() for kernel in names.KERNELS)
+    for exception in names.PUBLIC_FUNCTIONS:
+        assert names.is_bad(exception.rpartition(".")[2])
+    for exception in names.PUBLIC_ARGUMENTS:
+        assert names.is_bad(exception.partition(" ")[2])
 
 
 @pytest.mark.parametrize(

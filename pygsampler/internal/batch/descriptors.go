@@ -3,7 +3,7 @@ package batch
 import "github.com/pygsampler/pygsampler/pygsampler/internal/batch/descriptor"
 
 // Rows describes the arrays of a homogeneous graph's batch by words of the header.
-var Rows = []descriptor.Row{
+var Rows = []descriptor.Descriptor{
 	{Name: "input_nodes", Bits: WordIDBits, Length: WordNumNodes, Offset: WordNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputIndex},
@@ -11,7 +11,7 @@ var Rows = []descriptor.Row{
 }
 
 // WalkRows describes the arrays of walks.
-var WalkRows = []descriptor.Row{
+var WalkRows = []descriptor.Descriptor{
 	{Name: "nodes", Bits: WordIDBits, Length: WalkNumNodes, Offset: WalkNodes},
 	{Name: "edge_ids", Bits: WalkEdgeIDBits, Length: WalkNumEdges, Offset: WalkEdgeIDs},
 	{Name: "lengths", DType: "int32", Length: WalkNumWalks, Offset: WalkLengths},
@@ -21,7 +21,7 @@ var WalkRows = []descriptor.Row{
 }
 
 // ContextRows describes the arrays of contexts.
-var ContextRows = []descriptor.Row{
+var ContextRows = []descriptor.Descriptor{
 	{Name: "nodes", DType: "int64", Length: ContextNumPlaces, Offset: ContextNodes},
 	{Name: "types", DType: "int32", Length: ContextNumPlaces, Offset: ContextTypes},
 	{Name: "hops", DType: "int32", Length: ContextNumPlaces, Offset: ContextHops},
@@ -32,13 +32,13 @@ var ContextRows = []descriptor.Row{
 }
 
 // StepRows describes the arrays of samples by steps.
-var StepRows = []descriptor.Row{
+var StepRows = []descriptor.Descriptor{
 	{Name: "nodes", Bits: WordIDBits, Length: StepNumNodes, Offset: StepNodes},
 	{Name: "edge_ids", Bits: StepEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
 }
 
 // TypeRows describes the arrays of a node type: their lengths and offsets are words of the type.
-var TypeRows = []descriptor.Row{
+var TypeRows = []descriptor.Descriptor{
 	{Name: "input_nodes", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputIndex},
@@ -46,7 +46,7 @@ var TypeRows = []descriptor.Row{
 }
 
 // BlockRows describes the arrays of a block: their lengths and offsets are words of the block.
-var BlockRows = []descriptor.Row{
+var BlockRows = []descriptor.Descriptor{
 	{Name: "indptr", Bits: WidthIDs, Length: BlockNumDst, More: 1, Offset: BlockIndptr},
 	{Name: "indices", Bits: WidthIDs, Length: BlockNumEdges, Offset: BlockIndices},
 	{Name: "edge_ids", Bits: WidthEdgeIDs, Length: BlockNumEdges, Offset: BlockEdgeIDs},

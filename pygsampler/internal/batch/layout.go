@@ -58,8 +58,8 @@ func (b *Builder) SetWords(first int, words ...int64) {
 // Widths are the bytes of a node id and of an edge id.
 type Widths struct{ ID, EdgeID int64 }
 
-// Vertices returns the bytes of a list of nodes, or of their trees.
-func (w Widths) Vertices(n int64) int64 { return n * w.ID }
+// Nodes returns the bytes of a list of nodes, or of their trees.
+func (w Widths) Nodes(n int64) int64 { return n * w.ID }
 
 // Block returns the bytes of the arrays of a block.
 func (w Widths) Block(rows, edges int64) (indptr, indices, edgeIDs int64) {
@@ -101,7 +101,7 @@ func NewBuilder(l Layout, guess int64) (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := memory.At[int64](m, 0, int64(l.Words()))
+	words := memory.ViewAt[int64](m, 0, int64(l.Words()))
 	clear(words)
 	words[WordSignature] = Magic
 	words[WordNumHops], words[WordNumExtras] = int64(l.Hops), int64(l.Extras)
@@ -135,7 +135,7 @@ func (b *Builder) Alloc(n int64) (int64, error) {
 
 // Set writes a word of the header.
 func (b *Builder) Set(word int, value int64) {
-	memory.At[int64](b.Memory, 0, int64(word)+1)[word] = value
+	memory.ViewAt[int64](b.Memory, 0, int64(word)+1)[word] = value
 }
 
 // SetBlock writes the words of block i of a homogeneous graph; the outermost block is first.

@@ -24,15 +24,15 @@ func TestBuilder(t *testing.T) {
 		if offset%64 != 0 || offset < end || offset >= end+64 {
 			t.Fatalf("%d bytes at %d, behind %d", n, offset, end)
 		}
-		for i := range memory.At[byte](b.Memory, offset, n) {
-			memory.At[byte](b.Memory, offset, n)[i] = byte(n)
+		for i := range memory.ViewAt[byte](b.Memory, offset, n) {
+			memory.ViewAt[byte](b.Memory, offset, n)[i] = byte(n)
 		}
 		end = offset + n
 	}
 	b.SetBlock(2, [BlockWords]int64{1, 2, 3, 4, 5, 6, 7, 8})
 	b.Set(WordNumNodes, 9)
 	m := b.Finish(100)
-	words := memory.At[int64](m, 0, int64(b.Words()))
+	words := memory.ViewAt[int64](m, 0, int64(b.Words()))
 	for i, w := range words {
 		want := map[int]int64{
 			WordSignature: Magic, WordNumHops: 3, WordNumTypes: 1, WordNumRelations: 1, WordNumNodes: 9, WordSize: end,

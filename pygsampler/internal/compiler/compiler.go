@@ -98,7 +98,7 @@ func (c *Compiler) nvrtc() (toolchain, error) {
 	driver, _ := gpu.DriverVersion() // 0 without one, and then there is no device either
 	l, err := nvrtc.Find(candidates, driver)
 	if err != nil {
-		if missing := new(nvrtc.NotFound); own != "" && errors.As(err, &missing) && len(missing.Reasons) == 0 {
+		if missing := new(nvrtc.NoLibraryError); own != "" && errors.As(err, &missing) && len(missing.Reasons) == 0 {
 			missing.Reasons = []string{"PYGSAMPLER_NVRTC is " + own}
 		}
 		return nil, fmt.Errorf(`%w; pip install nvidia-cuda-nvrtc-cu12 (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`, err)
@@ -190,8 +190,8 @@ func (c *Compiler) note(text string) {
 	c.notes = append(c.notes, text)
 }
 
-// Notes returns remarks for users that are no errors, each to one caller only.
-func (c *Compiler) Notes() []string {
+// Warnings returns remarks for users that are no errors, each to one caller only.
+func (c *Compiler) Warnings() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	notes := c.notes

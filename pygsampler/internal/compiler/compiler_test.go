@@ -67,7 +67,7 @@ func TestCompile(t *testing.T) {
 	if image, err := again.Compile(program, 9, 0); err != nil || string(image.Code) != want {
 		t.Errorf("got %+v, %v", image, err)
 	}
-	if notes := c.Notes(); notes != nil {
+	if notes := c.Warnings(); notes != nil {
 		t.Error(notes)
 	}
 }
@@ -138,7 +138,7 @@ func TestBrokenFile(t *testing.T) {
 			t.Errorf("%d: got %+v after %d calls, %v", i, got, p.calls, err)
 		}
 	}
-	if notes := c.Notes(); notes != nil {
+	if notes := c.Warnings(); notes != nil {
 		t.Error(notes)
 	}
 }
@@ -160,11 +160,11 @@ func TestNoRoom(t *testing.T) {
 				t.Errorf("%q: %d: got %+v, %v", folder, i, image, err)
 			}
 		}
-		notes := c.Notes()
+		notes := c.Warnings()
 		if p.calls != 2 || len(notes) != 1 || !strings.Contains(notes[0], why) || !strings.Contains(notes[0], "PYGSAMPLER_CACHE") {
 			t.Errorf("%q: compiled %d times, got %q", folder, p.calls, notes)
 		}
-		if again := c.Notes(); again != nil {
+		if again := c.Warnings(); again != nil {
 			t.Errorf("%q: got %q twice", folder, again)
 		}
 	}
@@ -221,7 +221,7 @@ func TestMissing(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
-	var missing *nvrtc.NotFound
+	var missing *nvrtc.NoLibraryError
 	if r := c.Report(); !errors.As(err, &missing) || r.NVRTC != "" || !strings.Contains(want, r.Error) || r.Error == "" {
 		t.Errorf("got %+v", r)
 	}

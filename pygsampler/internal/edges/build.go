@@ -21,7 +21,7 @@ type Plan struct {
 	Numbering  Numbering
 	Bits       int   // of the ids, 32 or 64; 0: as the file has them
 	Keep       int64 // bytes that may hold edges, to spare reading the file again
-	Data       []Data
+	Data       []ArrayColumn
 	Window     int64 // bytes of indices and edge ids that a scan of the file writes; 0: as many as memory has room for
 }
 

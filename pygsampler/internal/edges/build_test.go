@@ -27,7 +27,7 @@ type graph struct {
 func wide(a csc.Array) []int64 {
 	var out []int64
 	for i := range a.Len() {
-		out = append(out, a.At(i))
+		out = append(out, a.Element(i))
 	}
 	return out
 }
@@ -44,15 +44,15 @@ func build(t *testing.T, s Source, p Plan) (graph, error) {
 	if m.Done.Load() != m.Total.Load() {
 		t.Errorf("%d of %d bytes done at the end", m.Done.Load(), m.Total.Load())
 	}
-	words := memory.At[int64](target.Block, 0, memoryWords)
+	words := memory.ViewAt[int64](target.Block, 0, memoryWords)
 	at := func(word int, bits int, n int64) []int64 {
 		if words[word] == 0 || bits == 0 {
 			return nil
 		}
 		if bits == 32 {
-			return wide(csc.Array{Bits: 32, I32: memory.At[int32](target.Block, words[word], n)})
+			return wide(csc.Array{Bits: 32, I32: memory.ViewAt[int32](target.Block, words[word], n)})
 		}
-		return slices.Clone(memory.At[int64](target.Block, words[word], n))
+		return slices.Clone(memory.ViewAt[int64](target.Block, words[word], n))
 	}
 	return graph{
 		shape.Nodes, at(MemoryOffIndptr, 64, shape.Nodes+1), at(MemoryOffIndices, shape.Bits, shape.Edges),

@@ -169,9 +169,9 @@ func pick(path string, names []string, src, dst Column) (columns, error) {
 	return c, nil
 }
 
-// Ends returns the positions of the source and target columns among the names of a table; path is
+// EndpointColumns returns the positions of the source and target columns among the names of a table; path is
 // the name of the table in errors.
-func Ends(path string, names []string, src, dst Column) (u, v int, err error) {
+func EndpointColumns(path string, names []string, src, dst Column) (u, v int, err error) {
 	c, err := pick(path, names, src, dst)
 	return c.src, c.dst, err
 }

@@ -17,8 +17,8 @@ type Shape struct {
 	EdgeBits int   `json:"edge_bits"` // 0: an edge's id is its position
 	Map      bool  `json:"map"`       // node_ids are there
 	// Data are the arrays over the edges, by id, of Rows values.
-	Data []Data `json:"-"`
-	Rows int64  `json:"-"`
+	Data []ArrayColumn `json:"-"`
+	Rows int64         `json:"-"`
 }
 
 // Target receives the arrays of a graph.
@@ -88,24 +88,24 @@ func (t *Memory) Make(s Shape) (Arrays, error) {
 	}
 	block.SetSize(size)
 	t.Block, t.made = block, true
-	words := memory.At[int64](block, 0, int64(len(header)))
+	words := memory.ViewAt[int64](block, 0, int64(len(header)))
 	copy(words, header)
 	at := func(offset int64, bits int) csc.Array {
 		if bits == 32 {
-			return csc.Array{Bits: 32, I32: memory.At[int32](block, offset, s.Edges)}
+			return csc.Array{Bits: 32, I32: memory.ViewAt[int32](block, offset, s.Edges)}
 		}
-		return csc.Array{Bits: 64, I64: memory.At[int64](block, offset, s.Edges)}
+		return csc.Array{Bits: 64, I64: memory.ViewAt[int64](block, offset, s.Edges)}
 	}
-	out := Arrays{Indptr: memory.At[int64](block, offIndptr, s.Nodes+1), Indices: at(offIndices, s.Bits)}
+	out := Arrays{Indptr: memory.ViewAt[int64](block, offIndptr, s.Nodes+1), Indices: at(offIndices, s.Bits)}
 	if s.EdgeBits != 0 {
 		out.EdgeIDs = at(offEdgeIDs, s.EdgeBits)
 	}
 	if s.Map {
 		words[MemoryOffNodeIDs] = offNodeIDs
-		out.NodeIDs = memory.At[int64](block, offNodeIDs, s.Nodes)
+		out.NodeIDs = memory.ViewAt[int64](block, offNodeIDs, s.Nodes)
 	}
 	for i, d := range s.Data {
-		out.Data = append(out.Data, memory.At[byte](block, header[memoryWords+2*i+1], s.Rows*d.DType.Size()))
+		out.Data = append(out.Data, memory.ViewAt[byte](block, header[memoryWords+2*i+1], s.Rows*d.DType.Size()))
 	}
 	return out, nil
 }
@@ -135,7 +135,7 @@ type File struct {
 // Drop, which unmaps the memory that Build writes to.
 func (t *File) Finishing() bool { return t.finishing.Load() }
 
-func dataSection(d Data) string { return "edge_data." + d.Name }
+func dataSection(d ArrayColumn) string { return "edge_data." + d.Name }
 
 // Make implements Target.
 func (t *File) Make(s Shape) (Arrays, error) {

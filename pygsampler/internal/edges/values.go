@@ -36,8 +36,8 @@ type Table interface {
 	Words(where string, c Column) (*Words, error)
 }
 
-// Data is a column that becomes an array over the edges of a graph, with its name there.
-type Data struct {
+// ArrayColumn is a column that becomes an array over the edges of a graph, with its name there.
+type ArrayColumn struct {
 	Name string
 	Values
 }

@@ -95,7 +95,7 @@ func (w *Writer) validate() error {
 	for i, name := range h.graphs() {
 		g := csc.Relation{Indptr: arrayOf(h, w.data, name+"indptr"), Indices: arrayOf(h, w.data, name+"indices"), EdgeIDs: arrayOf(h, w.data, name+"edge_ids")}
 		if h.NumNodes < 0 {
-			h.NumNodes = g.Rows()
+			h.NumNodes = g.NumRows()
 		}
 		g.NumNodes = h.NumNodes
 		if i > 0 && g.Indices.Bits != h.IDBits {

@@ -18,8 +18,8 @@ type Falls struct {
 	some   bool
 }
 
-// On reports whether another round follows one after which expected nodes are expected.
-func (f *Falls) On(expected uint64) bool {
+// Continues reports whether another round follows one after which expected nodes are expected.
+func (f *Falls) Continues(expected uint64) bool {
 	now := float64(expected)
 	on := !f.some || now < f.before*most
 	f.before, f.some = now, true

@@ -66,8 +66,8 @@ func (m Memory) SetSize(n int64) { m.c.size = C.int64_t(n) }
 // Release drops the caller's reference.
 func (m Memory) Release() { C.pgs_memory_release(unsafe.Pointer(m.c)) }
 
-// Data returns the address of the bytes.
-func (m Memory) Data() unsafe.Pointer { return m.c.data }
+// Pointer returns the address of the bytes.
+func (m Memory) Pointer() unsafe.Pointer { return m.c.data }
 
 // Address returns the address for Python; the reference goes with it.
 func (m Memory) Address() int64 { return int64(uintptr(unsafe.Pointer(m.c))) }

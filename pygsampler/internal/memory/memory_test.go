@@ -42,13 +42,13 @@ func TestLayout(t *testing.T) {
 	m := allocate(t, 100)
 	m.SetSize(77)
 	words := View[int64](m.Address(), 5)
-	if words[0] != 1 || words[1] != int64(uintptr(m.Data())) || words[2] != 77 || words[3] != words[1] || words[4] != -1 {
+	if words[0] != 1 || words[1] != int64(uintptr(m.Pointer())) || words[2] != 77 || words[3] != words[1] || words[4] != -1 {
 		t.Errorf("got %x", words)
 	}
 	if err := m.Grow(64 << 20); err != nil {
 		t.Fatal(err)
 	}
-	if words[1] != int64(uintptr(m.Data())) || words[3] != words[1] {
+	if words[1] != int64(uintptr(m.Pointer())) || words[3] != words[1] {
 		t.Errorf("after it has moved: %x", words)
 	}
 	if FromAddress(m.Address()) != m {
@@ -63,7 +63,7 @@ func TestWholePages(t *testing.T) {
 	page := int64(os.Getpagesize())
 	for _, size := range []int64{1, 100, 1 << 14, 1<<14 + 1, 1 << 16, 1<<16 + 1, 5 << 20} {
 		m := allocate(t, size)
-		if at := int64(uintptr(m.Data())); at%page != 0 || int64(m.c.capacity)%page != 0 || int64(m.c.capacity) < size {
+		if at := int64(uintptr(m.Pointer())); at%page != 0 || int64(m.c.capacity)%page != 0 || int64(m.c.capacity) < size {
 			t.Errorf("%d bytes: %d bytes at %#x, with pages of %d", size, m.c.capacity, at, page)
 		}
 		m.Release()
@@ -171,7 +171,7 @@ func TestGrowKeepsContents(t *testing.T) {
 		if err := m.Grow(size); err != nil {
 			t.Fatal(err)
 		}
-		words := At[int64](m, 0, size/8)
+		words := ViewAt[int64](m, 0, size/8)
 		if !slices.Equal(words[:len(written)], written) {
 			t.Fatalf("growth to %d bytes loses contents", size)
 		}
@@ -183,8 +183,8 @@ func TestGrowKeepsContents(t *testing.T) {
 			t.Error("growth takes bytes away")
 		}
 	}
-	data := m.Data()
-	if err := m.Grow(8); err != nil || m.Data() != data {
+	data := m.Pointer()
+	if err := m.Grow(8); err != nil || m.Pointer() != data {
 		t.Error("a smaller size moves the memory")
 	}
 	m.Release()
@@ -199,11 +199,11 @@ func TestNoMemory(t *testing.T) {
 		}
 	}
 	m := allocate(t, 64)
-	At[int64](m, 0, 1)[0] = 42
+	ViewAt[int64](m, 0, 1)[0] = 42
 	if err := m.Grow(1 << 50); !errors.Is(err, ErrNoMemory) || err.Error() != "out of memory: wanted 1125899906842624 bytes for a batch" {
 		t.Error(err)
 	}
-	if At[int64](m, 0, 1)[0] != 42 {
+	if ViewAt[int64](m, 0, 1)[0] != 42 {
 		t.Error("a growth that fails loses contents")
 	}
 	m.Release()
@@ -232,7 +232,7 @@ func TestPoolAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				mark := At[int64](m, 0, 100)
+				mark := ViewAt[int64](m, 0, 100)
 				for j := range mark {
 					mark[j] = int64(w)
 				}
@@ -240,7 +240,7 @@ func TestPoolAtOnce(t *testing.T) {
 					if err := m.Grow(200_000); err != nil {
 						t.Error(err)
 					}
-					mark = At[int64](m, 0, 100)
+					mark = ViewAt[int64](m, 0, 100)
 				}
 				for _, x := range mark {
 					if x != int64(w) {
@@ -267,7 +267,7 @@ func TestReferences(t *testing.T) {
 	refs := func() int64 { return View[int64](m.Address(), 1)[0] }
 	var pairs []ArrowPair
 	for i := range int64(3) {
-		p, err := NewArrowPair(m, "i", 2, int64(uintptr(m.Data()))+4*i, 10)
+		p, err := NewArrowPair(m, "i", 2, int64(uintptr(m.Pointer()))+4*i, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

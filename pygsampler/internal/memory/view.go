@@ -19,7 +19,7 @@ func View[T any](address, n int64) []T {
 	return unsafe.Slice((*T)(Pointer(address)), n)
 }
 
-// At returns n elements of T at a byte offset of m's data. The slice is invalid after Grow.
-func At[T any](m Memory, offset, n int64) []T {
+// ViewAt returns n elements of T at a byte offset of m's data. The slice is invalid after Grow.
+func ViewAt[T any](m Memory, offset, n int64) []T {
 	return unsafe.Slice((*T)(unsafe.Add(m.c.data, offset)), n)
 }

@@ -13,13 +13,13 @@ import (
 // Times holds the times of a graph, or of each relation of a heterogeneous graph, and of the seeds
 // of a batch.
 type Times struct {
-	Of    []*times.Rows // of the graph, or of each relation; nil: they have none
-	Seeds []int64       // keys
+	Of    []*times.SortedRows // of the graph, or of each relation; nil: they have none
+	Seeds []int64             // keys
 }
 
 // Float reports whether the times are float64; all times of a graph have the same type.
 func (t *Times) Float() bool {
-	return slices.ContainsFunc(t.Of, func(r *times.Rows) bool { return r != nil && r.Float })
+	return slices.ContainsFunc(t.Of, func(r *times.SortedRows) bool { return r != nil && r.Float })
 }
 
 // CPU returns the times for the CPU engine under a rule, of the graph or of each relation; nil:
@@ -31,7 +31,7 @@ func (t *Times) CPU(rule times.Rule) []*cpu.Times {
 	told := make([]*cpu.Times, len(t.Of))
 	for i, rows := range t.Of {
 		if rows != nil {
-			told[i] = &cpu.Times{Rows: *rows, Rule: rule, Seeds: t.Seeds}
+			told[i] = &cpu.Times{SortedRows: *rows, Rule: rule, Seeds: t.Seeds}
 		}
 	}
 	return told

@@ -11,11 +11,11 @@ type Element interface {
 // most is up to how many places At looks at.
 const most = 4096
 
-// At prefetches the elements of a table at all places, for a loop that reads them later. A loop of
+// Elements prefetches the elements of a table at all places, for a loop that reads them later. A loop of
 // reads keeps as many of them in flight as the core can hold instructions; this loop, which waits
 // for none, as many as the memory takes: weighted batches with replacement take about two thirds of
 // their time with it. Places beyond the table are harmless.
-func At[T, I Element](table []T, at []I) {
+func Elements[T, I Element](table []T, at []I) {
 	if len(at) == 0 || len(table) == 0 {
 		return
 	}

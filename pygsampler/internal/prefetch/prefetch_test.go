@@ -39,7 +39,7 @@ func fetchFrom[T, I Element](t *testing.T, n int) {
 	for i := range places {
 		places[i] = I(i) * 1000 // most of them beyond the table, where nothing may be read
 	}
-	At(table, places)
+	Elements(table, places)
 	for lo := 0; lo == 0 || lo < n; lo += Step {
 		Ahead(table, places, lo)
 	}

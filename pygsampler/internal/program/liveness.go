@@ -98,9 +98,9 @@ func ValueText(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// Apart returns an error for operators that a partitioned graph does not support: a batch of it has
+// CheckPartitioned returns an error for operators that a partitioned graph does not support: a batch of it has
 // only the rows of the columns that it requests.
-func (p *Program) Apart() error {
+func (p *Program) CheckPartitioned() error {
 	wants := p.Wants(nil)
 	for i := range p.Nodes {
 		switch n := &p.Nodes[i]; n.Op {

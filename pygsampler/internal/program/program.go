@@ -118,8 +118,8 @@ func (n *Node) Keeps() bool {
 	return n.Once && (k == Scalar || (k == Vector || k == Dense) && n.Type.Along.Space == All)
 }
 
-// Beside returns the number of arrays that a batch has in addition to its blocks.
-func (p *Program) Beside() int {
+// NumExtras returns the number of arrays that a batch has in addition to its blocks.
+func (p *Program) NumExtras() int {
 	if p.Timed {
 		return len(p.Extras) + 1
 	}

@@ -34,7 +34,7 @@ type Batch struct {
 // CheckSeeds returns ErrIndex, with the position, for a seed that is not in [0, nodes).
 func (b *Batch) CheckSeeds(nodes int64) error {
 	for i := range b.Seeds.Len() {
-		if v := b.Seeds.At(i); uint64(v) >= uint64(nodes) {
+		if v := b.Seeds.Element(i); uint64(v) >= uint64(nodes) {
 			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", ErrIndex, i, nodes, v)
 		}
 	}
@@ -44,7 +44,7 @@ func (b *Batch) CheckSeeds(nodes int64) error {
 // CheckSeedsOf checks, like CheckSeeds, the count seeds from first on, which belong to a node type.
 func (b *Batch) CheckSeedsOf(name string, first, count, nodes int64) error {
 	for i := range count {
-		if v := b.Seeds.At(first + i); uint64(v) >= uint64(nodes) {
+		if v := b.Seeds.Element(first + i); uint64(v) >= uint64(nodes) {
 			return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %d", ErrIndex, name, i, nodes, v)
 		}
 	}

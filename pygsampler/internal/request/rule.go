@@ -11,14 +11,14 @@ type Rule struct {
 // Rule returns the rule of a hop; hop 0 is next to the seeds.
 func (h *Hops) Rule(hop int) Rule { return Rule{h.Fanouts[len(h.Fanouts)-1-hop], h.Replace} }
 
-// Whole reports whether a row contributes all its edges, in CSC order, without a draw.
-func (r Rule) Whole(degree int64) bool {
+// TakesAll reports whether a row contributes all its edges, in CSC order, without a draw.
+func (r Rule) TakesAll(degree int64) bool {
 	return r.Fanout < 0 || degree == 0 || !r.Replace && degree <= r.Fanout
 }
 
 // Take returns the number of edges that a row contributes.
 func (r Rule) Take(degree int64) int64 {
-	if r.Whole(degree) {
+	if r.TakesAll(degree) {
 		return degree
 	}
 	return r.Fanout
@@ -28,7 +28,7 @@ func (r Rule) Take(degree int64) int64 {
 // unbiased estimates of sums over all its edges: one over the chance of each to be drawn, or with
 // replacement over the expected number of its draws.
 func (r Rule) Factor(degree int64) float32 {
-	if r.Whole(degree) {
+	if r.TakesAll(degree) {
 		return 1
 	}
 	return float32(float64(degree) / float64(r.Fanout))

@@ -23,8 +23,8 @@ func TestRule(t *testing.T) {
 				case degree > fanout:
 					want, whole = fanout, false
 				}
-				if r.Take(degree) != want || r.Whole(degree) != whole {
-					t.Errorf("%+v of %d edges: %d, whole %v, want %d, %v", r, degree, r.Take(degree), r.Whole(degree), want, whole)
+				if r.Take(degree) != want || r.TakesAll(degree) != whole {
+					t.Errorf("%+v of %d edges: %d, whole %v, want %d, %v", r, degree, r.Take(degree), r.TakesAll(degree), want, whole)
 				}
 				if mean := r.Mean(float64(degree)); mean != float64(want) {
 					t.Errorf("%+v of %d edges: %g in the mean, want %d", r, degree, mean, want)

@@ -22,9 +22,9 @@ func DistinctRows(to, starts, degrees []int64, states []uint64, fanout int64) {
 	distinctRows(to, starts, degrees, states, fanout, widest)
 }
 
-// WholeRows is DistinctRows without draws: rows that would draw get arbitrary positions, as many as
+// FullRows is DistinctRows without draws: rows that would draw get arbitrary positions, as many as
 // the fanout, which the caller replaces.
-func WholeRows(to, starts, degrees []int64, fanout int64) {
+func FullRows(to, starts, degrees []int64, fanout int64) {
 	distinctRows(to, starts, degrees, nil, fanout, widest)
 }
 

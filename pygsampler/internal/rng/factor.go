@@ -65,7 +65,7 @@ func (c *Chooser) Factors(to []float32, pos []int64, w Weights, state uint64, ex
 
 // first reports whether choice j, at position p, was the first draw of it.
 func (w Weights) first(state uint64, j int, p int64) bool {
-	return w.Alias == nil || w.At(Draw(state, j)) == p
+	return w.Alias == nil || w.AliasPosition(Draw(state, j)) == p
 }
 
 // next returns the time of the first arrival of an edge that was not chosen. First draws that were

@@ -41,7 +41,7 @@ func TestFactorsAreUnbiased(t *testing.T) {
 	} {
 		var scratch weights.Scratch
 		w := rng.Weights{Alias: make([]uint64, len(k.weights)), Sums: make([]uint64, len(k.weights))}
-		scratch.Row(k.weights, w.Alias, w.Sums)
+		scratch.BuildTables(k.weights, w.Alias, w.Sums)
 		want := 0.0
 		for i := range k.weights {
 			want += k.y(i)

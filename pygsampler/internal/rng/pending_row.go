@@ -15,8 +15,8 @@ type PendingRow struct {
 	State, Refused           uint64
 }
 
-// DrawLeft is Again for many short rows.
-func DrawLeft(positions []int64, sums []uint64, rows []PendingRow) {
+// DrawPending is Again for many short rows.
+func DrawPending(positions []int64, sums []uint64, rows []PendingRow) {
 	drawLeft(positions, sums, rows, widest)
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Rows of every number of edges and every fanout, by vectors of every width: as Settle has each.
-func TestDrawLeftIsThatOfEach(t *testing.T) {
+func TestDrawPendingIsThatOfEach(t *testing.T) {
 	var c Chooser
 	draw := rand.New(rand.NewPCG(1, 2))
 	var sums []uint64

@@ -50,7 +50,7 @@ func Shuffle[T prefetch.Element](a []T, seed uint64, epoch uint32) {
 		for k := range of {
 			of[k] = Below(Draw(state, len(a)-1-i+k), uint64(i-k+1))
 		}
-		prefetch.At(a, of)
+		prefetch.Elements(a, of)
 		for _, j := range of {
 			a[i], a[j] = a[j], a[i]
 			i--

@@ -31,8 +31,8 @@ func (w Weights) below(p int64) uint64 {
 // of is the weight at position p.
 func (w Weights) of(p int64) uint64 { return w.Sums[p] - w.below(p) }
 
-// At returns the position of a draw by the alias table: one product yields slot and coin.
-func (w Weights) At(x uint64) int64 {
+// AliasPosition returns the position of a draw by the alias table: one product yields slot and coin.
+func (w Weights) AliasPosition(x uint64) int64 {
 	slot, rest := bits.Mul64(x, uint64(len(w.Alias)))
 	return toss(w.Alias[slot], slot, rest>>32)
 }
@@ -113,7 +113,7 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 	for i := range at[:n] {
 		at[i] = int64(Below(Draw(state, int(fanout)+i), uint64(len(w.Alias))))
 	}
-	prefetch.At(w.Alias, at[:n])
+	prefetch.Elements(w.Alias, at[:n])
 }
 
 // Again is the last step after TossOnce: it repeats the refused draws of a row with a fanout of
@@ -121,7 +121,7 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
 	fanout := int64(len(pos))
 	if len(w.Sums) <= short {
-		DrawLeft(pos, w.Sums, []PendingRow{{Fanout: fanout, Edges: int64(len(w.Sums)), State: state, Refused: uint64(refused)}})
+		DrawPending(pos, w.Sums, []PendingRow{{Fanout: fanout, Edges: int64(len(w.Sums)), State: state, Refused: uint64(refused)}})
 		return
 	}
 	s := set{taken: pos}
@@ -157,7 +157,7 @@ const (
 // bounded for any weights. A short row makes no such spare draws.
 func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	for j := range pos {
-		pos[j] = w.At(Draw(state, j))
+		pos[j] = w.AliasPosition(Draw(state, j))
 	}
 	c.Settle(pos, w, state, excluded, replace, fanout, first)
 }
@@ -253,7 +253,7 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 	// state is the state of draw first of the row.
 	refused := c.refused
 	for ; len(refused) > 0 && c.used < spare*fanout && len(w.Sums) > short; c.used++ {
-		if p := w.At(Draw(state, int(fanout+c.used-first))); s.add(p) {
+		if p := w.AliasPosition(Draw(state, int(fanout+c.used-first))); s.add(p) {
 			pos[refused[0]] = p
 			refused = refused[1:]
 		}

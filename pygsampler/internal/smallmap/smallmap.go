@@ -21,8 +21,8 @@ func (t *Table) Clear() {
 	t.Vertices, t.places = t.Vertices[:0], t.places[:0]
 }
 
-// Of returns the number of a node, and whether it is new.
-func (t *Table) Of(v int64) (number int32, fresh bool) {
+// Number returns the number of a node, and whether it is new.
+func (t *Table) Number(v int64) (number int32, fresh bool) {
 	if 2*(len(t.Vertices)+1) > len(t.slots) {
 		t.grow()
 	}

@@ -16,7 +16,7 @@ func TestAsAMap(t *testing.T) {
 		}
 		for range count {
 			v := random.Int64N(4000) << random.IntN(40)
-			number, fresh := table.Of(v)
+			number, fresh := table.Number(v)
 			known, there := want[v]
 			if fresh == there || there && number != known || fresh && int(number) != len(want) {
 				t.Fatalf("vertex %d: got %d, %t, known %d, %t", v, number, fresh, known, there)

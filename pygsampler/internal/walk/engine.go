@@ -74,7 +74,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		return m, err
 	}
 	m.SetSize(words[batch.WordSize])
-	copy(memory.At[int64](m, 0, batch.WalkWords), words[:])
+	copy(memory.ViewAt[int64](m, 0, batch.WalkWords), words[:])
 	defer func() {
 		if err != nil {
 			m.Release()
@@ -121,13 +121,13 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 	e := &engine[P, I]{
 		Request: r, edges: edgesOf(made), joined: joined, chance: r.Chances(), walks: words[batch.WalkNumWalks],
 		stream: rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
-		indptr: csc.Of[P](r.Relation.Indptr), indices: csc.Of[I](r.Relation.Indices), kinds: max(r.Relation.Kinds, 1),
-		nodes:   memory.At[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
-		lengths: memory.At[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
+		indptr: csc.Elements[P](r.Relation.Indptr), indices: csc.Elements[I](r.Relation.Indices), kinds: max(r.Relation.Kinds, 1),
+		nodes:   memory.ViewAt[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
+		lengths: memory.ViewAt[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
 	}
 	e.edgesAt(words, m)
 	if e.Roots > 0 {
-		e.slots = memory.At[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])
+		e.slots = memory.ViewAt[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])
 		e.inUnits(crew, stop, 1, func() func(first, n int64) { return new(frontier[P, I]).of(e) })
 		return
 	}
@@ -152,9 +152,9 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 // edgesAt finds the edge arrays, if they were requested.
 func (e *engine[P, I]) edgesAt(words *[batch.WalkWords]int64, m memory.Memory) {
 	if at := words[batch.WalkEdgeIDs]; at != 0 && words[batch.WalkEdgeIDBits] == 32 {
-		e.edges32 = memory.At[int32](m, at, words[batch.WalkNumEdges])
+		e.edges32 = memory.ViewAt[int32](m, at, words[batch.WalkNumEdges])
 	} else if at != 0 {
-		e.edges64 = memory.At[int64](m, at, words[batch.WalkNumEdges])
+		e.edges64 = memory.ViewAt[int64](m, at, words[batch.WalkNumEdges])
 	}
 }
 
@@ -164,8 +164,8 @@ func (e *engine[P, I]) mostVisited(words *[batch.WalkWords]int64, m memory.Memor
 	if e.Top == 0 {
 		return
 	}
-	e.top = memory.At[I](m, words[batch.WalkTopNodes], words[batch.WalkNumTop])
-	e.visits = memory.At[int32](m, words[batch.WalkVisits], words[batch.WalkNumTop])
+	e.top = memory.ViewAt[I](m, words[batch.WalkTopNodes], words[batch.WalkNumTop])
+	e.visits = memory.ViewAt[int32](m, words[batch.WalkVisits], words[batch.WalkNumTop])
 	per := max(e.PerSeed, 1)
 	e.inUnits(crew, stop, per*(unitWalks/min(per, unitWalks)), func() func(first, n int64) {
 		var t tally[P, I]
@@ -233,7 +233,7 @@ func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
 	u.alive, u.moving, u.open, u.asking = u.lists[0][:0], u.lists[1][:0], u.lists[2][:0], u.lists[3][:0]
 	per := max(e.PerSeed, 1)
 	for i := range n {
-		v := I(e.Seeds.At((first + i) / per))
+		v := I(e.Seeds.Element((first + i) / per))
 		u.state[i] = e.stream.State(uint64(e.FirstWalk + first + i))
 		u.root[i], u.at[i], u.last[i] = v, v, -1
 		e.nodes[first+i] = v
@@ -275,13 +275,13 @@ func (u *unit[P, I]) plainly(n int64) (step int64) {
 			}
 			pos[i] = int64(start) + int64(rng.Below(rng.Draw(state[i], int(step)), uint64(degree)))
 		}
-		prefetch.At(e.indices, pos)
+		prefetch.Elements(e.indices, pos)
 		out := e.nodes[(step+1)*e.walks+u.first:][:n]
 		for i, p := range pos {
 			v := e.indices[p]
 			at[i], out[i] = v, v
 		}
-		prefetch.At(e.indptr, at)
+		prefetch.Elements(e.indptr, at)
 		if edges {
 			for i, p := range pos {
 				u.putEdge(step, u.first+int64(i), u.id(p))
@@ -304,7 +304,7 @@ func (u *unit[P, I]) byPacked(n int64) (step int64) {
 		pos[i] = 2 * (start + int64(rng.Below(rng.Draw(state[i], 0), uint64(degree))))
 	}
 	for ; step < e.Length; step++ {
-		prefetch.At(words, pos)
+		prefetch.Elements(words, pos)
 		if edges {
 			for i, p := range pos {
 				u.putEdge(step, u.first+int64(i), u.id(p/2))
@@ -351,7 +351,7 @@ func (e *engine[P, I]) id(place int64) int64 {
 	if e.Relation.EdgeIDs.Bits == 0 {
 		return place
 	}
-	return e.Relation.EdgeIDs.At(place)
+	return e.Relation.EdgeIDs.Element(place)
 }
 
 // row is the first place and the number of the edges of a row.
@@ -438,7 +438,7 @@ func (u *unit[P, I]) propose(walks []int32) {
 	}
 	fetchAt(u.Relation.Alias, u.pos[:], walks, u.scratch[:])
 	for _, i := range walks {
-		u.pos[i] = u.start[i] + u.Relation.Weights(u.start[i], u.degree[i]).At(u.draws[i])
+		u.pos[i] = u.start[i] + u.Relation.Weights(u.start[i], u.degree[i]).AliasPosition(u.draws[i])
 	}
 }
 
@@ -457,7 +457,7 @@ func (u *unit[P, I]) move() {
 		u.step[i] = step + 1
 		rows = append(rows, int64(v)*u.kinds+u.Kind(step+1))
 	}
-	prefetch.At(u.indptr, rows)
+	prefetch.Elements(u.indptr, rows)
 	u.alive = append(u.alive, u.moving...)
 }
 
@@ -467,8 +467,8 @@ func fetchAt[T prefetch.Element](table []T, places []int64, of []int32, scratch 
 	for _, i := range of {
 		list = append(list, places[i])
 	}
-	prefetch.At(table, list)
+	prefetch.Elements(table, list)
 }
 
 // indicesOf are a graph's ids, of the type that walks have.
-func indicesOf[I csc.Index](g *csc.Relation) []I { return csc.Of[I](g.Indices) }
+func indicesOf[I csc.Index](g *csc.Relation) []I { return csc.Elements[I](g.Indices) }

@@ -177,7 +177,7 @@ func exact(g *csc.Relation, weight func(p int) float64, p, q float64, t, v int64
 	for i, x := range csctestRow(g, v) {
 		w := 1.0
 		if weight != nil {
-			w = weight(int(g.Indptr.At(v)) + i)
+			w = weight(int(g.Indptr.Element(v)) + i)
 		}
 		switch {
 		case x == t:
@@ -196,11 +196,11 @@ func exact(g *csc.Relation, weight func(p int) float64, p, q float64, t, v int64
 }
 
 func csctestRow(g *csc.Relation, v int64) (row []int64) {
-	if v >= g.Rows() {
+	if v >= g.NumRows() {
 		return nil
 	}
-	for p := g.Indptr.At(v); p < g.Indptr.At(v+1); p++ {
-		row = append(row, g.Indices.At(p))
+	for p := g.Indptr.Element(v); p < g.Indptr.Element(v+1); p++ {
+		row = append(row, g.Indices.Element(p))
 	}
 	return row
 }
@@ -355,10 +355,10 @@ func TestWalksAreWalks(t *testing.T) {
 							p = g.NumEdges() - 1 - id
 						}
 						from := before
-						if rule.Restart > 0 && !(g.Indptr.At(min(before, 299)) <= p && p < g.Indptr.At(min(before, 299)+1)) {
+						if rule.Restart > 0 && !(g.Indptr.Element(min(before, 299)) <= p && p < g.Indptr.Element(min(before, 299)+1)) {
 							from = nodes[0]
 						}
-						if from >= 300 || p < g.Indptr.At(from) || p >= g.Indptr.At(from+1) || g.Indices.At(p) != v {
+						if from >= 300 || p < g.Indptr.Element(from) || p >= g.Indptr.Element(from+1) || g.Indices.Element(p) != v {
 							t.Fatalf("walk %v: edge %d does not lead from %d to %d", nodes, id, from, v)
 						}
 					}
@@ -454,7 +454,7 @@ func TestRoots(t *testing.T) {
 		at := []int64{2, 4}
 		for s, slot := range w.Slots[i] {
 			from := at[slot]
-			if !slices.Contains(treeRows[from], nodes[s+1]) || tree(false).Indices.At(w.EdgeIDs[i][s]) != nodes[s+1] {
+			if !slices.Contains(treeRows[from], nodes[s+1]) || tree(false).Indices.Element(w.EdgeIDs[i][s]) != nodes[s+1] {
 				t.Fatalf("step %d of %v, slots %v: no edge of %d", s, nodes, w.Slots[i], from)
 			}
 			at[slot] = nodes[s+1]

@@ -44,9 +44,9 @@ func pairsOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*pairs, error) 
 	}
 	words := memory.Slice[uint32](pages, count)
 	if g.Back.Indices.Bits == 32 {
-		p.parallel = gather(words, g.Back, csc.Of[int32](g.Back.Indices), crew, stop)
+		p.parallel = gather(words, g.Back, csc.Elements[int32](g.Back.Indices), crew, stop)
 	} else {
-		p.parallel = gather(words, g.Back, csc.Of[int64](g.Back.Indices), crew, stop)
+		p.parallel = gather(words, g.Back, csc.Elements[int64](g.Back.Indices), crew, stop)
 	}
 	if stop.Load() {
 		// Some pairs may be missing.
@@ -62,7 +62,7 @@ const rowsOfUnit = 1 << 12
 
 // gather sets the bits of all edges, and returns the longest run of one neighbor in a row.
 func gather[I csc.Index](words []uint32, back *csc.Relation, ids []I, crew csc.Crew, stop *atomic.Bool) int64 {
-	units := (back.Rows() + rowsOfUnit - 1) / rowsOfUnit
+	units := (back.NumRows() + rowsOfUnit - 1) / rowsOfUnit
 	var next, longest atomic.Int64
 	csc.Crewed(crew, units, func() {
 		most := int64(0)
@@ -70,15 +70,15 @@ func gather[I csc.Index](words []uint32, back *csc.Relation, ids []I, crew csc.C
 		var masks [packAhead]uint32
 		n := 0
 		set := func() {
-			prefetch.At(words, at[:n])
+			prefetch.Elements(words, at[:n])
 			for j, word := range at[:n] {
 				atomic.OrUint32(&words[word], masks[j])
 			}
 			n = 0
 		}
 		for i := next.Add(1) - 1; i < units && !stop.Load(); i = next.Add(1) - 1 {
-			for row := i * rowsOfUnit; row < min((i+1)*rowsOfUnit, back.Rows()); row++ {
-				start, end, run := back.Indptr.At(row), back.Indptr.At(row+1), int64(0)
+			for row := i * rowsOfUnit; row < min((i+1)*rowsOfUnit, back.NumRows()); row++ {
+				start, end, run := back.Indptr.Element(row), back.Indptr.Element(row+1), int64(0)
 				for e := start; e < end; e++ {
 					if run++; e > start && ids[e] != ids[e-1] {
 						run = 1

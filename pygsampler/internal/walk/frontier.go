@@ -27,7 +27,7 @@ func (f *frontier[P, I]) walk(e *engine[P, I], w int64) {
 	clear(f.chunks)
 	total := int64(0)
 	for i := range f.at {
-		f.at[i] = I(e.Seeds.At(w*e.Roots + int64(i)))
+		f.at[i] = I(e.Seeds.Element(w*e.Roots + int64(i)))
 		_, degree := e.row(int64(f.at[i]))
 		f.chunks[i/rootChunk] += degree
 		total += degree

@@ -12,12 +12,12 @@ import (
 // metapath: nodes[s] and edges[s] are the first ids of the types at step s. roots is the number of
 // nodes of the first type; a root with a larger id is an error, which leaves all ids unchanged.
 func ByType(m memory.Memory, nodes, edges []int64, roots int64) error {
-	words := memory.At[int64](m, 0, batch.WalkWords)
+	words := memory.ViewAt[int64](m, 0, batch.WalkWords)
 	walks, steps := words[batch.WalkNumWalks], words[batch.WalkSteps]
 	if words[batch.WordSignature] != batch.WalkMagic || words[batch.WordIDBits] != 64 || steps != int64(len(edges)) || steps+1 != int64(len(nodes)) {
 		return fmt.Errorf("walks: expected some of 64 bits and %d steps: a fault of pygsampler", len(edges))
 	}
-	ids := memory.At[int64](m, words[batch.WalkNodes], words[batch.WalkNumNodes])
+	ids := memory.ViewAt[int64](m, words[batch.WalkNodes], words[batch.WalkNumNodes])
 	for i, v := range ids[:walks] {
 		if v >= roots {
 			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, int64(i)/words[batch.WalkPerSeed], roots, v)
@@ -25,7 +25,7 @@ func ByType(m memory.Memory, nodes, edges []int64, roots int64) error {
 	}
 	shift(ids, nodes, walks)
 	if at := words[batch.WalkEdgeIDs]; at != 0 {
-		shift(memory.At[int64](m, at, words[batch.WalkNumEdges]), edges, walks)
+		shift(memory.ViewAt[int64](m, at, words[batch.WalkNumEdges]), edges, walks)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ const packUnit = 1 << 16
 const packAhead = 256
 
 func pack[P, I csc.Index](words []uint64, g *csc.Relation, crew csc.Crew, stop *atomic.Bool) {
-	indptr, indices := csc.Of[P](g.Indptr), csc.Of[I](g.Indices)
+	indptr, indices := csc.Elements[P](g.Indptr), csc.Elements[I](g.Indices)
 	units := (int64(len(indices)) + packUnit - 1) / packUnit
 	var next atomic.Int64
 	csc.Crewed(crew, units, func() {
@@ -96,7 +96,7 @@ func pack[P, I csc.Index](words []uint64, g *csc.Relation, crew csc.Crew, stop *
 			out := words[2*first:][:2*len(ids)]
 			for j, v := range ids {
 				if j%packAhead == 0 {
-					prefetch.At(indptr, ids[j:min(j+packAhead, len(ids))])
+					prefetch.Elements(indptr, ids[j:min(j+packAhead, len(ids))])
 				}
 				start, degree := P(0), P(0)
 				// Rows that are not there have no edges.

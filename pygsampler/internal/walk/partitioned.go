@@ -46,7 +46,7 @@ func SampleParts(r *Request, parts *cpu.Partition, crew csc.Crew, stop *atomic.B
 		return m, err
 	}
 	m.SetSize(words[batch.WordSize])
-	copy(memory.At[int64](m, 0, batch.WalkWords), words[:])
+	copy(memory.ViewAt[int64](m, 0, batch.WalkWords), words[:])
 	if idBits == 32 {
 		err = walkParts[int32](r, parts, &words, m, crew, stop)
 	} else {
@@ -86,8 +86,8 @@ func walkParts[I csc.Index](r *Request, parts *cpu.Partition, words *[batch.Walk
 	e := &engine[int64, I]{
 		Request: r, chance: r.Chances(), walks: words[batch.WalkNumWalks],
 		stream:  rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
-		nodes:   memory.At[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
-		lengths: memory.At[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
+		nodes:   memory.ViewAt[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
+		lengths: memory.ViewAt[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
 	}
 	e.edgesAt(words, m)
 	p := &party[I]{engine: e, parts: parts, state: make([]uint64, e.walks), starts: make([]int64, len(parts.Bounds)-max(parts.Relations, 1)+1)}
@@ -95,13 +95,13 @@ func walkParts[I csc.Index](r *Request, parts *cpu.Partition, words *[batch.Walk
 		p.state[w] = e.stream.State(uint64(r.FirstWalk + int64(w)))
 	}
 	if r.Roots > 0 {
-		e.slots = memory.At[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])
+		e.slots = memory.ViewAt[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])
 		return p.fromRoots(stop)
 	}
 	p.root, p.at, p.last, p.draws = make([]I, e.walks), make([]I, e.walks), make([]I, e.walks), make([]uint64, e.walks)
 	alive := make([]int32, e.walks)
 	for w := range e.walks {
-		v := I(r.Seeds.At(w / max(r.PerSeed, 1)))
+		v := I(r.Seeds.Element(w / max(r.PerSeed, 1)))
 		p.root[w], p.at[w], p.last[w], p.nodes[w] = v, v, -1, v
 		alive[w], e.lengths[w] = int32(w), underWay
 	}
@@ -216,7 +216,7 @@ func (p *party[I]) move(w int32, step int64, v I, ids csc.Array, place int64) {
 	p.last[w], p.at[w] = p.at[w], v
 	p.nodes[(step+1)*p.walks+int64(w)] = v
 	if ids.Bits != 0 {
-		p.putEdge(step, int64(w), ids.At(place))
+		p.putEdge(step, int64(w), ids.Element(place))
 	}
 }
 
@@ -351,7 +351,7 @@ func Take(p *PartEdges) (m memory.Memory, err error) {
 	}()
 	rows := p.Vertices.Len()
 	for i := range rows {
-		if v := p.Vertices.At(i); v < p.First || v >= p.Relation.NumNodes {
+		if v := p.Vertices.Element(i); v < p.First || v >= p.Relation.NumNodes {
 			return m, fmt.Errorf("%w: nodes[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
 		}
 	}
@@ -381,8 +381,8 @@ func takeOf[I csc.Index](p *PartEdges, rows int64) (m memory.Memory, err error) 
 		return m, err
 	}
 	m.SetSize(place.Aligned())
-	copy(memory.At[int64](m, 0, takenWords), []int64{batch.WalkMagic, bits, int64(p.EdgeBits), rows})
-	taken(p, memory.At[I](m, first, rows), m, behind)
+	copy(memory.ViewAt[int64](m, 0, takenWords), []int64{batch.WalkMagic, bits, int64(p.EdgeBits), rows})
+	taken(p, memory.ViewAt[I](m, first, rows), m, behind)
 	return m, nil
 }
 
@@ -400,7 +400,7 @@ func (r *Rule) needs(hop int64) (draws, last bool) {
 func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int64) {
 	ids := idsAt(m, behind, int64(len(vertices)), p.EdgeBits)
 	for i := range vertices {
-		start, degree := p.row(p.Vertices.At(int64(i)), p.Hop)
+		start, degree := p.row(p.Vertices.Element(int64(i)), p.Hop)
 		id := int64(-1)
 		vertices[i] = -1
 		if degree > 0 {
@@ -410,7 +410,7 @@ func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int6
 			} else if p.Draws[i] < 0 || p.Draws[i] >= degree {
 				panic(fmt.Sprintf("an edge of %d, got number %d", degree, p.Draws[i]))
 			}
-			vertices[i], id = I(p.Relation.Indices.At(at)), p.id(at)
+			vertices[i], id = I(p.Relation.Indices.Element(at)), p.id(at)
 		}
 		setID(ids, int64(i), id)
 	}
@@ -419,9 +419,9 @@ func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int6
 // idsAt returns edge ids at an offset, with a width in bits.
 func idsAt(m memory.Memory, place, count int64, bits int) csc.Array {
 	if bits == 32 {
-		return csc.ArrayOf(memory.At[int32](m, place, count))
+		return csc.ArrayOf(memory.ViewAt[int32](m, place, count))
 	}
-	return csc.ArrayOf(memory.At[int64](m, place, count))
+	return csc.ArrayOf(memory.ViewAt[int64](m, place, count))
 }
 
 func setID(ids csc.Array, place, id int64) {
@@ -435,17 +435,17 @@ func setID(ids csc.Array, place, id int64) {
 // row is the first place and the number of the edges that a step at a node chooses from.
 func (p *PartEdges) row(v, step int64) (start, degree int64) {
 	row := (v-p.First)*max(p.Relation.Kinds, 1) + p.Kind(step)
-	if row >= p.Relation.Rows() {
+	if row >= p.Relation.NumRows() {
 		return 0, 0
 	}
-	start = p.Relation.Indptr.At(row)
-	return start, p.Relation.Indptr.At(row+1) - start
+	start = p.Relation.Indptr.Element(row)
+	return start, p.Relation.Indptr.Element(row+1) - start
 }
 
 // proposed returns the position of an edge of a row by a draw only.
 func proposed(g *csc.Relation, start, degree int64, draw uint64) int64 {
 	if g.Alias != nil {
-		return start + g.Weights(start, degree).At(draw)
+		return start + g.Weights(start, degree).AliasPosition(draw)
 	}
 	return start + int64(rng.Below(draw, uint64(degree)))
 }
@@ -453,10 +453,10 @@ func proposed(g *csc.Relation, start, degree int64, draw uint64) int64 {
 // id returns the id, in the whole graph, of the edge at a position.
 func (p *PartEdges) id(place int64) int64 {
 	if p.Relation.EdgeIDs.Bits != 0 {
-		place = p.Relation.EdgeIDs.At(place)
+		place = p.Relation.EdgeIDs.Element(place)
 	}
 	if p.IDs.Bits != 0 {
-		return p.IDs.At(place)
+		return p.IDs.Element(place)
 	}
 	return p.Edge + place
 }

@@ -24,7 +24,7 @@ const (
 func (p *party[I]) fromRoots(stop *atomic.Bool) error {
 	at, total := make([]I, p.walks*p.Roots), make([]int64, p.walks)
 	for i := range at {
-		at[i] = I(p.Seeds.At(int64(i)))
+		at[i] = I(p.Seeds.Element(int64(i)))
 	}
 	of, err := p.degreesOf(at)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) 
 			arrived[j], p.nodes[(step+1)*p.walks+w] = v, v
 			p.slots[step*p.walks+w] = int32(places[j] - w*p.Roots)
 			if ids.Bits != 0 {
-				p.putEdge(step, w, ids.At(int64(i)))
+				p.putEdge(step, w, ids.Element(int64(i)))
 			}
 		}
 		return nil
@@ -130,7 +130,7 @@ func (p *party[I]) degreesOf(vertices []I) ([]int64, error) {
 func tellDegrees[I csc.Index](p *PartEdges) (memory.Memory, error) {
 	numbers := make([]int64, p.Vertices.Len())
 	for i := range numbers {
-		_, numbers[i] = p.row(p.Vertices.At(int64(i)), 0)
+		_, numbers[i] = p.row(p.Vertices.Element(int64(i)), 0)
 	}
 	return tell[I](p, numbers, nil, nil)
 }

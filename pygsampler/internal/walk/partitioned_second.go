@@ -167,7 +167,7 @@ func (p *party[I]) proposed(walks []int32, step, hop int64, weighted bool) (made
 		// The answer is there until more is asked.
 		made.vertices, made.weights = append(made.vertices, t.vertices...), append(made.weights, t.weights...)
 		for i := range t.ids.Len() {
-			made.ids = append(made.ids, t.ids.At(i))
+			made.ids = append(made.ids, t.ids.Element(i))
 		}
 		return nil
 	})
@@ -203,13 +203,13 @@ func tellSecond[I csc.Index](p *PartEdges) (memory.Memory, error) {
 	if p.Relation.Back == nil {
 		return memory.Memory{}, fmt.Errorf("walks with p, q: expected a part with adjacency, got none: a fault of pygsampler")
 	}
-	s := seconds[I]{PartEdges: p, chance: p.Chances(), indices: csc.Of[I](p.Relation.Indices)}
+	s := seconds[I]{PartEdges: p, chance: p.Chances(), indices: csc.Elements[I](p.Relation.Indices)}
 	s.step, s.hop = p.Hop/secondHops, p.Hop%secondHops
 	numbers := make([]int64, p.Vertices.Len())
 	for i := range numbers {
-		v := p.Vertices.At(int64(i))
+		v := p.Vertices.Element(int64(i))
 		if s.hop == hopJoined {
-			if s.isJoined(v, p.Last.At(int64(i))) {
+			if s.isJoined(v, p.Last.Element(int64(i))) {
 				numbers[i] = 1
 			}
 			continue
@@ -224,7 +224,7 @@ func tellSecond[I csc.Index](p *PartEdges) (memory.Memory, error) {
 			}
 			state = refused
 		default:
-			state = s.tried(start, degree, p.Last.At(int64(i)), uint64(p.Draws[i]))
+			state = s.tried(start, degree, p.Last.Element(int64(i)), uint64(p.Draws[i]))
 		}
 		numbers[i] = int64(len(s.places))<<stateBits | int64(state)
 	}
@@ -308,17 +308,17 @@ func (s *seconds[I]) tried(start, degree, last int64, draw uint64) (state int) {
 func (s *seconds[I]) mine(x int64) bool {
 	kinds := max(s.Relation.Kinds, 1)
 	row := (x - s.First) * kinds
-	return row >= 0 && row+kinds <= s.Relation.Rows() && s.Relation.Indptr.At(row) < s.Relation.Indptr.At(row+kinds)
+	return row >= 0 && row+kinds <= s.Relation.NumRows() && s.Relation.Indptr.Element(row) < s.Relation.Indptr.Element(row+kinds)
 }
 
 // isJoined reports whether an edge leads from a node of the partition to another node.
 func (s *seconds[I]) isJoined(x, to int64) bool {
 	back := s.Relation.Back
-	if to < 0 || to >= back.Rows() {
+	if to < 0 || to >= back.NumRows() {
 		return false
 	}
 	// Back numbers the part's rows from 0 on.
-	start, end, row := back.Indptr.At(to), back.Indptr.At(to+1), x-s.First
-	at := start + int64(sort.Search(int(end-start), func(i int) bool { return back.Indices.At(start+int64(i)) >= row }))
-	return at < end && back.Indices.At(at) == row
+	start, end, row := back.Indptr.Element(to), back.Indptr.Element(to+1), x-s.First
+	at := start + int64(sort.Search(int(end-start), func(i int) bool { return back.Indices.Element(start+int64(i)) >= row }))
+	return at < end && back.Indices.Element(at) == row
 }

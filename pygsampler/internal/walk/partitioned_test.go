@@ -54,7 +54,7 @@ func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, ru
 				return nil, err
 			}
 			t.Cleanup(m.Release)
-			words := memory.At[int64](m, 0, 1)
+			words := memory.ViewAt[int64](m, 0, 1)
 			answers = append(answers, cpu.RowReply{Address: int64(uintptr(unsafe.Pointer(&words[0]))), Size: memory.View[int64](m.Address(), 3)[2]})
 		}
 		return answers, nil

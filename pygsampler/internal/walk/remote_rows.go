@@ -68,15 +68,15 @@ func tell[I csc.Index](p *PartEdges, numbers, places []int64, weights []uint64) 
 		return m, err
 	}
 	m.SetSize(size)
-	copy(memory.At[int64](m, 0, toldWords), []int64{toldMagic, bits, edgeBits, rows, edges, weighted})
-	copy(memory.At[int64](m, at[0], rows), numbers)
-	vertices, ids := memory.At[I](m, at[1], edges), idsAt(m, at[2], edges, p.EdgeBits)
+	copy(memory.ViewAt[int64](m, 0, toldWords), []int64{toldMagic, bits, edgeBits, rows, edges, weighted})
+	copy(memory.ViewAt[int64](m, at[0], rows), numbers)
+	vertices, ids := memory.ViewAt[I](m, at[1], edges), idsAt(m, at[2], edges, p.EdgeBits)
 	for i, place := range places {
-		vertices[i] = I(p.Relation.Indices.At(place))
+		vertices[i] = I(p.Relation.Indices.Element(place))
 		setID(ids, int64(i), p.id(place))
 	}
 	if weights != nil {
-		copy(memory.At[uint64](m, at[3], edges), weights)
+		copy(memory.ViewAt[uint64](m, at[3], edges), weights)
 	}
 	return m, nil
 }

@@ -87,7 +87,7 @@ func (u *unit[P, I]) perhaps(walks []int32) []int32 {
 		word, mask := pairAt(uint64(u.last[i]), uint64(u.proposed[i]), uint64(len(words)))
 		at, u.mask[i] = append(at, word), mask
 	}
-	prefetch.At(words, at)
+	prefetch.Elements(words, at)
 	found := u.lists[5][:0]
 	for j, i := range walks {
 		if words[at[j]]&u.mask[i] == u.mask[i] {
@@ -114,7 +114,7 @@ func (u *unit[P, I]) search(ids []I, walks []int32) {
 		for _, i := range left {
 			middle = append(middle, (u.lo[i]+u.hi[i])/2)
 		}
-		prefetch.At(ids, middle)
+		prefetch.Elements(ids, middle)
 		searching := left
 		left = left[:0]
 		for j, i := range searching {
@@ -246,14 +246,14 @@ func (u *unit[P, I]) adjacent(walks []int32) {
 		rows = append(rows, int64(u.last[i]))
 	}
 	if back.Indptr.Bits == 32 {
-		prefetch.At(back.Indptr.I32, rows)
+		prefetch.Elements(back.Indptr.I32, rows)
 	} else {
-		prefetch.At(back.Indptr.I64, rows)
+		prefetch.Elements(back.Indptr.I64, rows)
 	}
 	for _, i := range walks {
 		u.lo[i], u.hi[i] = 0, 0
-		if t := int64(u.last[i]); t < back.Rows() {
-			u.lo[i], u.hi[i] = back.Indptr.At(t), back.Indptr.At(t+1)
+		if t := int64(u.last[i]); t < back.NumRows() {
+			u.lo[i], u.hi[i] = back.Indptr.Element(t), back.Indptr.Element(t+1)
 		}
 		u.edge[i] = u.hi[i]
 	}

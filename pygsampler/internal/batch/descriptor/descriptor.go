@@ -4,9 +4,9 @@
 // ./pygsampler/internal/constants` writes both for Python and the kernels.
 package descriptor
 
-// Row describes one array of a result. Its offset is in bytes from the start of the memory; an
+// Descriptor describes one array of a result. Its offset is in bytes from the start of the memory; an
 // offset of 0 means that the result has no such array.
-type Row struct {
+type Descriptor struct {
 	Name   string // what views call it
 	DType  string // "int64", "uint64", "float32"; "": integers as wide as the word Bits says
 	Bits   int

@@ -44,14 +44,14 @@ type edgeList struct {
 	relations []relation
 }
 
-// Joined returns a memory, with one reference, of the joined hops of the batch at an address: the
+// Concatenate returns a memory, with one reference, of the joined hops of the batch at an address: the
 // words of package batch for edge lists, and the arrays that they describe. ends holds the source
 // and target types of each relation, two for each of Relations.
 //
 // A batch holds a repeated seed once. In the result each occurrence has a row of its own, at the
 // front, with the edges that were sampled for it, in every hop that expands it. Edges out of it
 // come from the first occurrence.
-func Joined(data int64, ends []int64) (m memory.Memory, err error) {
+func Concatenate(data int64, ends []int64) (m memory.Memory, err error) {
 	j, err := read(data, ends)
 	if err != nil {
 		return m, err
@@ -243,11 +243,11 @@ func made[T csc.Index](j *edgeList) (m memory.Memory, err error) {
 		return m, err
 	}
 	m.SetSize(size)
-	rest := memory.At[int64](m, 0, head[batch.HopsNumWords])
+	rest := memory.ViewAt[int64](m, 0, head[batch.HopsNumWords])
 	rest = rest[j.tell(rest, head):]
 	copy(rest[copy(rest, in64.lengths):], in32.lengths)
 
-	all := memory.At[T](m, idsAt, ids)
+	all := memory.ViewAt[T](m, idsAt, ids)
 	nodes, ends := all[:vertices], all[ids-2*edges:]
 	for t := range j.types {
 		nodes = nodes[list[T](j, &j.types[t], nodes):]
@@ -269,11 +269,11 @@ func made[T csc.Index](j *edgeList) (m memory.Memory, err error) {
 	for i := range j.relations {
 		r := &j.relations[i]
 		row, col := ends[r.row:][:r.edges], ends[edges+r.row:][:r.edges]
-		of := memory.At[float32](m, factorsAt+4*r.at, max(r.weights, 0))
+		of := memory.ViewAt[float32](m, factorsAt+4*r.at, max(r.weights, 0))
 		if r.bits == 32 {
-			join(j, r, row, col, memory.At[int32](m, narrowAt+4*r.ids, r.edges), of)
+			join(j, r, row, col, memory.ViewAt[int32](m, narrowAt+4*r.ids, r.edges), of)
 		} else {
-			join(j, r, row, col, memory.At[int64](m, wideAt+8*r.ids, r.edges), of)
+			join(j, r, row, col, memory.ViewAt[int64](m, wideAt+8*r.ids, r.edges), of)
 		}
 		if known, ok := firsts[r.from]; ok {
 			for i, v := range row {

@@ -37,9 +37,9 @@ func (b builder) put(bits int64, values ...int64) int64 {
 	}
 	for i, v := range values {
 		if bits == 32 {
-			memory.At[int32](b.Memory, at, int64(len(values)))[i] = int32(v)
+			memory.ViewAt[int32](b.Memory, at, int64(len(values)))[i] = int32(v)
 		} else {
-			memory.At[int64](b.Memory, at, int64(len(values)))[i] = v
+			memory.ViewAt[int64](b.Memory, at, int64(len(values)))[i] = v
 		}
 	}
 	return at
@@ -51,7 +51,7 @@ func (b builder) factors(values ...float32) int64 {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	copy(memory.At[float32](b.Memory, at, int64(len(values))), values)
+	copy(memory.ViewAt[float32](b.Memory, at, int64(len(values))), values)
 	return at
 }
 
@@ -88,8 +88,8 @@ func repeated(t *testing.T, ids, edgeIDs int64, all bool) memory.Memory {
 
 // cut is the pieces of a memory of joined hops, by its words.
 func cut(m memory.Memory) (words []int64, pieces map[int64][][]int64) {
-	words = memory.At[int64](m, 0, batch.HopsWords)
-	words = memory.At[int64](m, 0, words[batch.HopsNumWords])
+	words = memory.ViewAt[int64](m, 0, batch.HopsWords)
+	words = memory.ViewAt[int64](m, 0, words[batch.HopsNumWords])
 	pieces = map[int64][][]int64{}
 	sizes := words[int64(len(words))-words[batch.HopsWide]-words[batch.HopsNarrow]:]
 	for i, width := range []int64{64, 32} {
@@ -108,7 +108,7 @@ func TestJoined(t *testing.T) {
 		for _, edgeIDs := range []int64{32, 64} {
 			for _, all := range []bool{false, true} {
 				b := repeated(t, ids, edgeIDs, all)
-				m, err := Joined(int64(uintptr(b.Data())), nil)
+				m, err := Concatenate(int64(uintptr(b.Pointer())), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -169,7 +169,7 @@ func TestJoinedTypes(t *testing.T) {
 	b.SetWords(l.Block(0, 1), 2, 0, 0, b.put(64, 0), b.put(64), b.put(32), 0, 0)
 	mem := b.Finish(0)
 	ends := []int64{1, 0, 0, 1}
-	m, err := Joined(int64(uintptr(mem.Data())), ends)
+	m, err := Concatenate(int64(uintptr(mem.Pointer())), ends)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestNoBatch(t *testing.T) {
 	words := make([]int64, batch.FixedWords)
 	words[batch.WordSignature] = batch.WalkMagic
 	var value *csc.ValueError
-	if _, err := Joined(address(words), nil); !errors.As(err, &value) {
+	if _, err := Concatenate(address(words), nil); !errors.As(err, &value) {
 		t.Errorf("got %v", err)
 	}
 }

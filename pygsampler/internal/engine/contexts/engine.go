@@ -17,9 +17,9 @@ type Request struct {
 	Rule
 	request.Batch
 	Graph      *csc.Graph
-	SeedCounts []int64       // how many seeds are of each node type, one behind another; nil: a homogeneous graph
-	Rows       []*times.Rows // of each relation, whose rows are in the order of time; nil: its edges have no times
-	SeedKeys   []int64       // the key of each seed's time, where some relation has times
+	SeedCounts []int64             // how many seeds are of each node type, one behind another; nil: a homogeneous graph
+	Rows       []*times.SortedRows // of each relation, whose rows are in the order of time; nil: its edges have no times
+	SeedKeys   []int64             // the key of each seed's time, where some relation has times
 }
 
 // unitSeeds is the number of seeds that a worker processes at a time.
@@ -45,7 +45,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		return m, err
 	}
 	m.SetSize(words[batch.WordSize])
-	copy(memory.At[int64](m, 0, batch.ContextWords), words[:])
+	copy(memory.ViewAt[int64](m, 0, batch.ContextWords), words[:])
 	e := newEngine(r, &words, m)
 	units := (seeds + unitSeeds - 1) / unitSeeds
 	var next atomic.Int64
@@ -86,8 +86,8 @@ func (r *Request) check() error {
 // relation is the edges that lead into nodes of a type.
 type relation struct {
 	*csc.Relation
-	rows *times.Rows // nil: no times
-	src  int         // the type of the nodes that they lead from
+	rows *times.SortedRows // nil: no times
+	src  int               // the type of the nodes that they lead from
 }
 
 // engine is the work of one call.
@@ -111,14 +111,14 @@ func newEngine(r *Request, words *[batch.ContextWords]int64, m memory.Memory) *e
 		if words[word] == 0 {
 			return nil
 		}
-		return memory.At[int32](m, words[word], all)
+		return memory.ViewAt[int32](m, words[word], all)
 	}
 	e := &engine{
 		Request: r, types: 1, places: words[batch.ContextPlaces],
-		nodes: memory.At[int64](m, words[batch.ContextNodes], all), kinds: array(batch.ContextTypes),
+		nodes: memory.ViewAt[int64](m, words[batch.ContextNodes], all), kinds: array(batch.ContextTypes),
 		hops: array(batch.ContextHops), parents: array(batch.ContextParents), cells: array(batch.ContextCells),
-		mask:    memory.At[byte](m, words[batch.ContextMask], all),
-		lengths: memory.At[int32](m, words[batch.ContextLengths], words[batch.ContextNumSeeds]),
+		mask:    memory.ViewAt[byte](m, words[batch.ContextMask], all),
+		lengths: memory.ViewAt[int32](m, words[batch.ContextLengths], words[batch.ContextNumSeeds]),
 	}
 	schema := r.Graph.Schema
 	if schema == nil {
@@ -213,7 +213,7 @@ func (w *worker) context(seed int64) {
 	if w.SeedKeys != nil {
 		bound = w.SeedKeys[seed]
 	}
-	goesOn, begin := w.add(w.kindOf(seed), w.Seeds.At(seed), -1), int64(0)
+	goesOn, begin := w.add(w.kindOf(seed), w.Seeds.Element(seed), -1), int64(0)
 	for hop := int32(0); begin < w.count; hop++ {
 		end := w.count
 		fill(w.hops[w.first+begin:w.first+end], hop)

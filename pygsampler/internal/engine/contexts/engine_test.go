@@ -38,13 +38,13 @@ func rows(t *testing.T, r *Request, workers crew) (all [][]row) {
 		t.Fatal(err)
 	}
 	defer m.Release()
-	w := memory.At[int64](m, 0, batch.ContextWords)
+	w := memory.ViewAt[int64](m, 0, batch.ContextWords)
 	places, places32 := w[batch.ContextPlaces], w[batch.ContextNumPlaces]
-	nodes := memory.At[int64](m, w[batch.ContextNodes], places32)
-	array := func(word int) []int32 { return memory.At[int32](m, w[word], places32) }
+	nodes := memory.ViewAt[int64](m, w[batch.ContextNodes], places32)
+	array := func(word int) []int32 { return memory.ViewAt[int32](m, w[word], places32) }
 	kinds, hops, parents := array(batch.ContextTypes), array(batch.ContextHops), array(batch.ContextParents)
-	mask := memory.At[bool](m, w[batch.ContextMask], places32)
-	for seed, n := range memory.At[int32](m, w[batch.ContextLengths], w[batch.ContextNumSeeds]) {
+	mask := memory.ViewAt[bool](m, w[batch.ContextMask], places32)
+	for seed, n := range memory.ViewAt[int32](m, w[batch.ContextLengths], w[batch.ContextNumSeeds]) {
 		one := []row{}
 		for i := range places {
 			at := int64(seed)*places + i
@@ -80,11 +80,11 @@ func lawful(r *Request, kind int, node, bound int64) []row {
 		for parent := begin; parent < end; parent++ {
 			for i, e := range r.Graph.EdgeTypes {
 				g := r.Graph.Relations[i]
-				if e.Dst != found[parent].kind || found[parent].node >= g.Rows() {
+				if e.Dst != found[parent].kind || found[parent].node >= g.NumRows() {
 					continue
 				}
 				looked := int64(0)
-				for at := g.Indptr.At(found[parent].node+1) - 1; at >= g.Indptr.At(found[parent].node); at-- {
+				for at := g.Indptr.Element(found[parent].node+1) - 1; at >= g.Indptr.Element(found[parent].node); at-- {
 					late := math.Inf(1)
 					if r.Rows[i] != nil {
 						if r.Rows[i].Edges[at] > bound {
@@ -95,7 +95,7 @@ func lawful(r *Request, kind int, node, bound int64) []row {
 					if looked++; r.Width > 0 && looked > r.Width {
 						break
 					}
-					all = append(all, candidate{late, parent, i, at, row{e.Src, g.Indices.At(at), hop, int32(parent)}})
+					all = append(all, candidate{late, parent, i, at, row{e.Src, g.Indices.Element(at), hop, int32(parent)}})
 				}
 			}
 		}
@@ -126,8 +126,8 @@ func lawful(r *Request, kind int, node, bound int64) []row {
 }
 
 // random is a graph with types, some of whose relations have times.
-func random(random *rand.Rand, types int) (*csc.Graph, []*times.Rows) {
-	g, timed := &csc.Graph{Schema: new(csc.Schema)}, []*times.Rows{}
+func random(random *rand.Rand, types int) (*csc.Graph, []*times.SortedRows) {
+	g, timed := &csc.Graph{Schema: new(csc.Schema)}, []*times.SortedRows{}
 	for k := range types {
 		g.NodeTypes = append(g.NodeTypes, csc.NodeType{Name: fmt.Sprint(k), Nodes: 1 + random.Int64N(60)})
 	}
@@ -149,7 +149,7 @@ func random(random *rand.Rand, types int) (*csc.Graph, []*times.Rows) {
 			timed = append(timed, nil)
 			continue
 		}
-		timed = append(timed, &times.Rows{Edges: keys})
+		timed = append(timed, &times.SortedRows{Edges: keys})
 	}
 	return g, timed
 }

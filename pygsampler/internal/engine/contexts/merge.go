@@ -61,7 +61,7 @@ func (w *worker) addTimed(begin, end, bound int64) bool {
 		order := top.order
 		// While its edges are of one time the list stays at the top.
 		for ; l.left > 0 && order == top.order; l.left-- {
-			if !w.add(l.of.src, l.of.Indices.At(l.at), l.parent) {
+			if !w.add(l.of.src, l.of.Indices.Element(l.at), l.parent) {
 				return false
 			}
 			if l.left > 1 {
@@ -95,7 +95,7 @@ func (w *worker) begin(r *relation, base, inHop int64, j int, members []int64, b
 	}
 	// A list is read from its end on: the line of memory there, and the one before it, which a few steps reach.
 	for range 2 {
-		prefetch.At(r.rows.Edges, last)
+		prefetch.Elements(r.rows.Edges, last)
 		fetch(r.Indices, last)
 		for m := range last {
 			last[m] -= lineOfKeys

@@ -50,7 +50,7 @@ func (w *worker) addUntimed(begin, end int64) bool {
 				r := &of[j]
 				start, degree := b.starts[int(i)*b.most+j], b.counts[int(i)*b.most+j]
 				for at := start + degree - 1; at >= start+degree-w.looked(degree); at-- {
-					if !w.add(r.src, r.Indices.At(at), int32(begin+i)) {
+					if !w.add(r.src, r.Indices.Element(at), int32(begin+i)) {
 						return false
 					}
 				}
@@ -91,8 +91,8 @@ func (w *worker) readRows(r *relation, begin int64, members []int64) {
 	for m, v := range b.nodes[:len(members)] {
 		b.first[m], b.degrees[m] = 0, 0
 		if v < rows {
-			b.first[m] = r.Indptr.At(v)
-			b.degrees[m] = r.Indptr.At(v+1) - b.first[m]
+			b.first[m] = r.Indptr.Element(v)
+			b.degrees[m] = r.Indptr.Element(v+1) - b.first[m]
 		}
 	}
 }
@@ -100,8 +100,8 @@ func (w *worker) readRows(r *relation, begin int64, members []int64) {
 // fetch prefetches elements.
 func fetch(a csc.Array, at []int64) {
 	if a.Bits == 32 {
-		prefetch.At(a.I32, at)
+		prefetch.Elements(a.I32, at)
 	} else {
-		prefetch.At(a.I64, at)
+		prefetch.Elements(a.I64, at)
 	}
 }

@@ -56,17 +56,17 @@ func (b *Batch) EdgesOf(node int64, hop int) RowEdges {
 // Choose fills positions, RowEdges.Take of them, with the CSC positions of the edges that a row takes.
 func (b *Batch) Choose(c *rng.Chooser, positions []int64, r RowEdges) {
 	rule := b.Rule(r.hop)
-	b.choose(c, positions, r.node, b.streams[r.hop].State(uint64(r.node)), r.start, r.degree, rule, 0, rule.Whole(r.degree), nil)
+	b.choose(c, positions, r.node, b.streams[r.hop].State(uint64(r.node)), r.start, r.degree, rule, 0, rule.TakesAll(r.degree), nil)
 }
 
 // row is where the edges of v begin and how many of them are not excluded.
 func (r *Request) row(v int64) (start, degree int64) {
-	if v >= r.Relation.Rows() {
+	if v >= r.Relation.NumRows() {
 		return 0, 0
 	}
-	start, end := r.Relation.Indptr.At(v), r.Relation.Indptr.At(v+1)
+	start, end := r.Relation.Indptr.Element(v), r.Relation.Indptr.Element(v+1)
 	checkRow(v, start, end, r.Relation.NumEdges())
-	return start, end - start - int64(len(r.Exclude.Of(v)))
+	return start, end - start - int64(len(r.Exclude.Offsets(v)))
 }
 
 // chosenRows are ChosenRows, by their places in the positions.

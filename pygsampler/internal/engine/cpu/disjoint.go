@@ -30,7 +30,7 @@ func (s *sampling[I]) plant() error {
 	t := &disjointMap[I]{shift: shift, timed: s.Times != nil}
 	s.trees = t
 	s.table.begin()
-	if s.out, err = batch.NewBuilder(batch.Homogeneous(len(s.Fanouts)), s.widths().Vertices(2*seeds)+4096); err != nil {
+	if s.out, err = batch.NewBuilder(batch.Homogeneous(len(s.Fanouts)), s.widths().Nodes(2*seeds)+4096); err != nil {
 		return err
 	}
 	local, err := s.output()
@@ -181,7 +181,7 @@ func putList[I csc.Index](out *batch.Builder, word int, values []I) error {
 	if err != nil {
 		return err
 	}
-	copy(memory.At[I](out.Memory, offset, int64(len(values))), values)
+	copy(memory.ViewAt[I](out.Memory, offset, int64(len(values))), values)
 	out.Set(word, offset)
 	return nil
 }

@@ -320,9 +320,9 @@ func (s *heteroBatch[I]) plant(t int, first, total int64) error {
 	if err != nil {
 		return err
 	}
-	local, ids := memory.At[I](s.out.Memory, index, count), memory.At[I](s.out.Memory, given, count)
+	local, ids := memory.ViewAt[I](s.out.Memory, index, count), memory.ViewAt[I](s.out.Memory, given, count)
 	for i := range count {
-		ids[i] = I(s.Batch.Seeds.At(first + i))
+		ids[i] = I(s.Batch.Seeds.Element(first + i))
 	}
 	copy(local, ids)
 	s.out.Set(word+batch.TypeNumOutput, count)

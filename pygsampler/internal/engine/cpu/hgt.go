@@ -191,7 +191,7 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 	}
 	local, given := make([]I, count), make([]I, count)
 	for i := range count {
-		given[i] = I(s.Batch.Seeds.At(first + i))
+		given[i] = I(s.Batch.Seeds.Element(first + i))
 	}
 	copy(local, given)
 	k.numbers.Limit = s.MapBytes

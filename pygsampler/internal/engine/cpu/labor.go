@@ -139,7 +139,7 @@ func (s *laborBatch[I]) bringWhole(hop int) error {
 		r := &s.rels[i]
 		rows := s.rowsHere(i)
 		rows.Limit = s.MapBytes
-		near, err := NewNear[I](r.dst.Nodes, r.src.Nodes, s.Bounds[i], r.widths, nil, rows)
+		near, err := NewRemoteRows[I](r.dst.Nodes, r.src.Nodes, s.Bounds[i], r.widths, nil, rows)
 		if err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (s *laborBatch[I]) numberCopies(numbers rng.Dependent, relation int) error 
 	lo := int64(0)
 	for row, hi := range rows.ends {
 		var out func(int64) bool
-		if excluded := r.req.Exclude.Of(int64(r.dst.frontier()[row])); len(excluded) > 0 && s.Ask == nil {
+		if excluded := r.req.Exclude.Offsets(int64(r.dst.frontier()[row])); len(excluded) > 0 && s.Ask == nil {
 			start := r.starts[row]
 			out = func(p int64) bool {
 				_, is := slices.BinarySearch(excluded, p-start)
@@ -279,7 +279,7 @@ func (s *laborBatch[I]) numberCopies(numbers rng.Dependent, relation int) error 
 			}
 			id := p
 			if r.Relation.EdgeIDs.Bits != 0 {
-				id = r.Relation.EdgeIDs.At(p)
+				id = r.Relation.EdgeIDs.Element(p)
 			}
 			rows.uniforms[e] = of(numbers.Stream, rows.sources[e], id)
 			if between {
@@ -340,7 +340,7 @@ func (s *laborBatch[I]) read(relation int) error {
 	frontier := r.dst.frontier()
 	r.hopRows.size(int64(len(frontier)))
 	if s.Ask != nil {
-		s.near[relation].Rows(frontier, r.starts, r.degrees)
+		s.near[relation].Locate(frontier, r.starts, r.degrees)
 	}
 	for lo := int64(0); lo < int64(len(frontier)) && s.Ask == nil; lo += tileRows {
 		r.count(frontier, lo, min(lo+tileRows, int64(len(frontier))), 0)
@@ -359,12 +359,12 @@ func (s *laborBatch[I]) read(relation int) error {
 	rows := &s.laborRows
 	rows.positions, rows.weights = slices.Grow(rows.positions[:0], int(total)), slices.Grow(rows.weights[:0], int(total))
 	rows.sources, rows.ends = slices.Grow(rows.sources[:0], int(total)), rows.ends[:0]
-	neighbours := csc.Of[I](r.Relation.Indices)
+	neighbours := csc.Elements[I](r.Relation.Indices)
 	for i, v := range frontier {
 		if i%tileRows == 0 && s.stop.Load() {
 			return request.ErrCancelled
 		}
-		start, excluded := r.starts[i], r.req.Exclude.Of(int64(v))
+		start, excluded := r.starts[i], r.req.Exclude.Offsets(int64(v))
 		first, largest := len(rows.positions), uint64(0)
 		for p := start; p < start+r.degrees[i]+int64(len(excluded)); p++ {
 			if _, out := slices.BinarySearch(excluded, p-start); out {
@@ -491,7 +491,7 @@ func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 		for u, most := range rows.most {
 			expected += labor.Expect(rows.pi[u] * most)
 		}
-		if !falls.On(expected) {
+		if !falls.Continues(expected) {
 			break
 		}
 	}

@@ -78,7 +78,7 @@ func TestEdgeIDsBeyondInt32(t *testing.T) {
 	above := 0
 	for i, v := range []int64{4, 0, 1, 3} {
 		for _, id := range b.EdgeIDs[b.Indptr[i]:b.Indptr[i+1]] {
-			if id < g.Indptr.At(v) || id >= g.Indptr.At(v+1) {
+			if id < g.Indptr.Element(v) || id >= g.Indptr.Element(v+1) {
 				t.Errorf("edge %d is not in row %d", id, v)
 			}
 			if id > 1<<31 {
@@ -122,7 +122,7 @@ func TestHubCostsItsFanout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bytes = memory.At[int64](m, 0, batch.FixedWords)[batch.WordSize]
+			bytes = memory.ViewAt[int64](m, 0, batch.FixedWords)[batch.WordSize]
 			m.Release()
 		}
 		return after.TotalAlloc - before.TotalAlloc, bytes

@@ -77,7 +77,7 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool, begin f
 	}
 	s.out.Set(batch.WordNumNodes, s.n)
 	// The list of nodes is as long as its bound; what lies beyond was not touched.
-	untouched := s.widths().Vertices(s.bound() - s.n)
+	untouched := s.widths().Nodes(s.bound() - s.n)
 	if s.trees != nil {
 		if err := s.trees.finish(s); err != nil {
 			return memory.Memory{}, err
@@ -174,10 +174,10 @@ func (s *sampling[I]) begin() error {
 		return err
 	}
 	widths, bound := s.widths(), s.bound()
-	if s.out, err = batch.NewBuilder(batch.Homogeneous(len(s.Fanouts)), widths.Vertices(bound+2*seeds)+4096); err != nil {
+	if s.out, err = batch.NewBuilder(batch.Homogeneous(len(s.Fanouts)), widths.Nodes(bound+2*seeds)+4096); err != nil {
 		return err
 	}
-	if s.offNodes, err = s.out.Alloc(widths.Vertices(bound)); err != nil {
+	if s.offNodes, err = s.out.Alloc(widths.Nodes(bound)); err != nil {
 		return err
 	}
 	local, err := s.output()
@@ -200,17 +200,17 @@ func (s *sampling[I]) begin() error {
 // which still hold the seeds.
 func (s *sampling[I]) output() ([]I, error) {
 	widths, seeds := s.widths(), s.Seeds.Len()
-	index, err := s.out.Alloc(widths.Vertices(seeds))
+	index, err := s.out.Alloc(widths.Nodes(seeds))
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.out.Alloc(widths.Vertices(seeds))
+	given, err := s.out.Alloc(widths.Nodes(seeds))
 	if err != nil {
 		return nil, err
 	}
-	local, ids := memory.At[I](s.out.Memory, index, seeds), memory.At[I](s.out.Memory, given, seeds)
+	local, ids := memory.ViewAt[I](s.out.Memory, index, seeds), memory.ViewAt[I](s.out.Memory, given, seeds)
 	for i := range seeds {
-		ids[i] = I(s.Seeds.At(i))
+		ids[i] = I(s.Seeds.Element(i))
 	}
 	copy(local, ids)
 	for _, of := range [...]struct {
@@ -230,7 +230,7 @@ func (s *sampling[I]) nodes() []I {
 	if s.trees != nil {
 		return s.trees.vertices
 	}
-	return memory.At[I](s.out.Memory, s.offNodes, s.bound())
+	return memory.ViewAt[I](s.out.Memory, s.offNodes, s.bound())
 }
 
 // reserve prepares the numbering for up to more new nodes.
@@ -450,14 +450,14 @@ func placeBlock(out *batch.Builder, widths batch.Widths, rows, edges int64, fact
 
 // blockAt is the arrays of a block at the offsets that placeBlock gave.
 func blockAt[I csc.Index](m memory.Memory, widths batch.Widths, offsets [4]int64, rows, edges int64) (b block[I]) {
-	b.indptr, b.indices = memory.At[I](m, offsets[0], rows+1), memory.At[I](m, offsets[1], edges)
+	b.indptr, b.indices = memory.ViewAt[I](m, offsets[0], rows+1), memory.ViewAt[I](m, offsets[1], edges)
 	if widths.EdgeID == 4 {
-		b.ids32 = memory.At[int32](m, offsets[2], edges)
+		b.ids32 = memory.ViewAt[int32](m, offsets[2], edges)
 	} else {
-		b.ids64 = memory.At[int64](m, offsets[2], edges)
+		b.ids64 = memory.ViewAt[int64](m, offsets[2], edges)
 	}
 	if offsets[3] != 0 {
-		b.edgeWeights = memory.At[float32](m, offsets[3], edges)
+		b.edgeWeights = memory.ViewAt[float32](m, offsets[3], edges)
 	}
 	return b
 }

@@ -47,8 +47,8 @@ func reference(r *Request) (s batchtest.Batch) {
 		if r.Disjoint {
 			tree = i
 		}
-		s.Output = append(s.Output, r.Seeds.At(i))
-		s.OutputIndex = append(s.OutputIndex, claim(tree, r.Seeds.At(i)))
+		s.Output = append(s.Output, r.Seeds.Element(i))
+		s.OutputIndex = append(s.OutputIndex, claim(tree, r.Seeds.Element(i)))
 	}
 	expanded := 0
 	for hop := range r.Fanouts {
@@ -62,9 +62,9 @@ func reference(r *Request) (s batchtest.Batch) {
 		for i, v := range frontier {
 			tree := treeOf(first + i)
 			for _, p := range referenceRow(r, tree, v, hop, fanout) {
-				b.Indices = append(b.Indices, claim(tree, r.Relation.Indices.At(p)))
+				b.Indices = append(b.Indices, claim(tree, r.Relation.Indices.Element(p)))
 				if r.Relation.EdgeIDs.Bits != 0 {
-					p = r.Relation.EdgeIDs.At(p)
+					p = r.Relation.EdgeIDs.Element(p)
 				}
 				b.EdgeIDs = append(b.EdgeIDs, p)
 			}
@@ -78,15 +78,15 @@ func reference(r *Request) (s batchtest.Batch) {
 
 func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []int64) {
 	start, degree := int64(0), int64(0)
-	if v < r.Relation.Rows() {
-		start = r.Relation.Indptr.At(v)
-		degree = r.Relation.Indptr.At(v+1) - start
+	if v < r.Relation.NumRows() {
+		start = r.Relation.Indptr.Element(v)
+		degree = r.Relation.Indptr.Element(v+1) - start
 	}
 	kept := func(i int64) int64 { return start + i }
 	if r.Exclude != nil {
 		var rest []int64
 		for i := range degree {
-			if !slices.Contains(r.Exclude.Of(v), i) {
+			if !slices.Contains(r.Exclude.Offsets(v), i) {
 				rest = append(rest, start+i)
 			}
 		}
@@ -149,7 +149,7 @@ func backward(r *Request, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
 				rows.at[[2]int64{v, int64(hop)}] = [2]int64{first, row.Take}
 				b.Choose(&c, rows.positions[first:], row)
 				for _, p := range rows.positions[first:] {
-					if source := r.Relation.Indices.At(p); !known[source] {
+					if source := r.Relation.Indices.Element(p); !known[source] {
 						known[source] = true
 						nodes = append(nodes, source)
 					}

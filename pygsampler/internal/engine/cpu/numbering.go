@@ -74,10 +74,10 @@ func claimDirect[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) 
 	if len(d.words)*int(unsafe.Sizeof(d.tag)) <= largeMap {
 		return claimNear(d, ids, nodes, n)
 	}
-	prefetch.At(d.words, ids[:min(ahead, len(ids))])
+	prefetch.Elements(d.words, ids[:min(ahead, len(ids))])
 	for len(ids) > 0 {
 		now := min(ahead, len(ids))
-		prefetch.At(d.words, ids[now:min(now+ahead, len(ids))])
+		prefetch.Elements(d.words, ids[now:min(now+ahead, len(ids))])
 		n = claimNear(d, ids[:now], nodes, n)
 		ids = ids[now:]
 	}
@@ -163,7 +163,7 @@ func homes[I csc.Index](h *hashTable, ids []I, slots *[ahead]int64) []int64 {
 	for k, v := range ids {
 		slots[k] = int64(h.home(uint64(v)))
 	}
-	prefetch.At(h.entries, slots[:len(ids)])
+	prefetch.Elements(h.entries, slots[:len(ids)])
 	return slots[:len(ids)]
 }
 

@@ -326,9 +326,9 @@ func (p *PartRows) arrays() int64 {
 	return max(p.Request.arrays(), int64(len(p.Beside)))
 }
 
-// Rows samples rows of a partition exactly as a batch of the whole graph samples them. It returns a
+// SampleRows samples rows of a partition exactly as a batch of the whole graph samples them. It returns a
 // batch of one block whose neighbors are not numbered.
-func Rows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+func SampleRows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if p.Relation.Indices.Bits == 32 {
 		return rowsOf[int32](p, crew, stop)
@@ -337,7 +337,7 @@ func Rows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error
 }
 
 func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
-	frontier := csc.Of[I](p.Ask.Vertices)
+	frontier := csc.Elements[I](p.Ask.Vertices)
 	rows := int64(len(frontier))
 	for i, v := range frontier {
 		if int64(v) < p.First || int64(v) >= p.Relation.NumNodes {
@@ -349,7 +349,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	s := &sampling[I]{Request: &req, scratch: takeScratch(0), team: muster(crew, req.Expected()), stop: stop, edgeIDBits: p.EdgeBits}
 	defer s.scratch.put()
 	defer s.team.dismiss()
-	if of := csc.Of[I](p.Ask.Trees); of != nil {
+	if of := csc.Elements[I](p.Ask.Trees); of != nil {
 		s.trees = &disjointMap[I]{of: of, bounds: p.Ask.Bounds, timed: p.Ask.Bounds != nil}
 	}
 	var err error
@@ -415,7 +415,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 // beside writes the additional arrays of a reply, whose edges still have their local ids.
 func (s *sampling[I]) beside(p *PartRows, frontier []I, b block[I], place int64) {
 	edges := int64(len(b.indices))
-	switch to := memory.At[int64](s.out.Memory, place, edges); {
+	switch to := memory.ViewAt[int64](s.out.Memory, place, edges); {
 	case s.carries():
 		for i := range to {
 			to[i] = timeOf(s.Times, &b, int64(i), int64(b.indices[i]))
@@ -423,7 +423,7 @@ func (s *sampling[I]) beside(p *PartRows, frontier []I, b block[I], place int64)
 	case p.Weights:
 		at := 0
 		for i, v := range frontier {
-			excluded := s.Exclude.Of(int64(v) - s.First)
+			excluded := s.Exclude.Offsets(int64(v) - s.First)
 			for j := range s.degrees[i] {
 				to[at] = int64(weightAt(s.Relation, s.starts[i], s.starts[i]+csc.Skip(excluded, j)))
 				at++
@@ -431,7 +431,7 @@ func (s *sampling[I]) beside(p *PartRows, frontier []I, b block[I], place int64)
 		}
 	default:
 		for k, values := range p.Beside {
-			if of := memory.At[float64](s.out.Memory, place+8*edges*int64(k), edges); b.ids32 != nil {
+			if of := memory.ViewAt[float64](s.out.Memory, place+8*edges*int64(k), edges); b.ids32 != nil {
 				csc.Gather(values, of, b.ids32)
 			} else {
 				csc.Gather(values, of, b.ids64)

@@ -33,7 +33,7 @@ func inParts(rows [][]int64, nodes int64, bits int, bounds []int64) (hollow *csc
 
 // bytesOf is where a memory's batch lies, and how many bytes it has.
 func bytesOf(m memory.Memory) RowReply {
-	words := memory.At[int64](m, 0, 1)
+	words := memory.ViewAt[int64](m, 0, 1)
 	return RowReply{int64(uintptr(unsafe.Pointer(&words[0]))), memory.View[int64](m.Address(), 3)[2]}
 }
 
@@ -48,7 +48,7 @@ func asked(t *testing.T, r *Request, parts []*csc.Relation, bounds, edges []int6
 			if a.Trees.Bits != 0 {
 				part.Ask.Trees = slice(a.Trees, lo, hi)
 			}
-			m, err := Rows(part, idle(p), new(atomic.Bool))
+			m, err := SampleRows(part, idle(p), new(atomic.Bool))
 			if err != nil {
 				return nil, err
 			}
@@ -188,7 +188,7 @@ func TestRowsOfOtherParts(t *testing.T) {
 	_, parts, edges := inParts(csctest.RandomRows(60, 4), 60, 64, []int64{0, 20, 60})
 	for _, v := range []int64{19, 60, -1} {
 		r := &Request{Relation: parts[1], First: 20, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
-		_, err := Rows(&PartRows{Request: r, Edge: edges[1], EdgeBits: 64, Ask: &RowRequest{Vertices: csctest.Array([]int64{30, v}, 64)}}, idle(0), new(atomic.Bool))
+		_, err := SampleRows(&PartRows{Request: r, Edge: edges[1], EdgeBits: 64, Ask: &RowRequest{Vertices: csctest.Array([]int64{30, v}, 64)}}, idle(0), new(atomic.Bool))
 		if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "nodes[1]: expected one in [20, ") {
 			t.Errorf("%d: %v", v, err)
 		}

@@ -310,10 +310,10 @@ func replace[W word](at *W, tag, limit, n W, rank int64, places []int32) {
 func markDirect[I csc.Index, W word](d *directMap[W], ids []I, places []int32, n W, first int64) {
 	words, tag, limit := d.words, d.tag, d.limit
 	var open [ahead]uint8
-	prefetch.At(words, ids[:min(ahead, len(ids))])
+	prefetch.Elements(words, ids[:min(ahead, len(ids))])
 	for lo := 0; lo < len(ids); lo += ahead {
 		hi := min(lo+ahead, len(ids))
-		prefetch.At(words, ids[hi:min(hi+ahead, len(ids))])
+		prefetch.Elements(words, ids[hi:min(hi+ahead, len(ids))])
 		now, rank := ids[lo:hi], first+int64(lo)
 		mine := places[rank : rank+int64(len(now))]
 		count := 0
@@ -345,7 +345,7 @@ func markDirect[I csc.Index, W word](d *directMap[W], ids []I, places []int32, n
 // storeDirect writes the numbers of nodes, which begin at number.
 func storeDirect[I csc.Index, W word](d *directMap[W], nodes []I, number W) {
 	words, tag := d.words, d.tag
-	prefetch.At(words, nodes)
+	prefetch.Elements(words, nodes)
 	for k, v := range nodes {
 		words[v] = tag | (number + W(k))
 	}

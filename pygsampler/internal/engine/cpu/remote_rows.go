@@ -37,10 +37,10 @@ type RemoteRows[I csc.Index] struct {
 	copied  int
 }
 
-// NewNear returns an empty RemoteRows for a graph of vertices nodes whose edges come from sources
+// NewRemoteRows returns an empty RemoteRows for a graph of vertices nodes whose edges come from sources
 // nodes; the partitions begin at bounds. names are the arrays of edges in replies; without names,
 // edges may have weights. The batch is the only user of the map of nodes.
-func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
+func NewRemoteRows[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
 	r := &RemoteRows[I]{remoteSource: remoteSource[I]{bounds: bounds, nodes: sources, widths: widths, beside: int64(len(names))}, numbers: numbers, names: names}
 	if len(names) == 0 {
 		r.beside = optional
@@ -62,8 +62,8 @@ func (r *RemoteRows[I]) Bring(vertices []I, ask func(*RowRequest) ([]RowReply, e
 	return r.keep()
 }
 
-// Rows returns the positions and the lengths of the rows of nodes, all of which must be here.
-func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
+// Locate returns the positions and the lengths of the rows of nodes, all of which must be here.
+func (r *RemoteRows[I]) Locate(vertices []I, starts, degrees []int64) {
 	r.ids = append(r.ids[:0], vertices...)
 	Find(r.numbers, r.ids)
 	for i, k := range r.ids {

@@ -24,7 +24,7 @@ func wholeRows(t *testing.T, parts []*csc.Relation, bounds, edges []int64, witho
 			if !weights {
 				part.Beside = []csc.Values{g.EdgeData["x"], g.EdgeData["y"]}
 			}
-			m, err := Rows(part, idle(p), new(atomic.Bool))
+			m, err := SampleRows(part, idle(p), new(atomic.Bool))
 			if err != nil {
 				return nil, err
 			}
@@ -41,9 +41,9 @@ func cut(rows [][]int64, bounds []int64) (parts []*csc.Relation, edges []int64) 
 	for p, g := range parts {
 		x, y := make([]int32, g.NumEdges()), make([]float64, g.NumEdges())
 		g.Alias, g.Sums = make([]uint64, len(x)), make([]uint64, len(x))
-		for v := range g.Rows() {
+		for v := range g.NumRows() {
 			sum := uint64(0)
-			for e := g.Indptr.At(v); e < g.Indptr.At(v+1); e++ {
+			for e := g.Indptr.Element(v); e < g.Indptr.Element(v+1); e++ {
 				id := edges[p] + e
 				x[e], y[e] = int32(id), float64(id)/4
 				sum += uint64(id)%5 + 1
@@ -70,7 +70,7 @@ func TestWholeRowsOfParts(t *testing.T) {
 		if weights {
 			names = nil
 		}
-		near, err := NewNear[int64](nodes, nodes, bounds, batch.Widths{ID: 8, EdgeID: 8}, names, &numbers)
+		near, err := NewRemoteRows[int64](nodes, nodes, bounds, batch.Widths{ID: 8, EdgeID: 8}, names, &numbers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestWholeRowsOfParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			starts, degrees := make([]int64, len(lists)), make([]int64, len(lists))
-			near.Rows(lists, starts, degrees)
+			near.Locate(lists, starts, degrees)
 			for i, v := range lists {
 				first := int64(0)
 				for _, row := range rows[:v] {
@@ -95,8 +95,8 @@ func TestWholeRowsOfParts(t *testing.T) {
 					if g.Indices.I64[at] != u || g.EdgeIDs.I64[at] != id {
 						t.Fatalf("vertex %d: edge %d from %d, expected %d from %d", v, g.EdgeIDs.I64[at], g.Indices.I64[at], id, u)
 					}
-					if !weights && (g.EdgeData["x"].At(at) != float64(id) || g.EdgeData["y"].At(at) != float64(id)/4) {
-						t.Fatalf("edge %d: %v and %v", id, g.EdgeData["x"].At(at), g.EdgeData["y"].At(at))
+					if !weights && (g.EdgeData["x"].Float64(at) != float64(id) || g.EdgeData["y"].Float64(at) != float64(id)/4) {
+						t.Fatalf("edge %d: %v and %v", id, g.EdgeData["x"].Float64(at), g.EdgeData["y"].Float64(at))
 					}
 					if weights && (g.Alias == nil || weightAt(g, starts[i], at) != uint64(id)%5+1) {
 						t.Fatalf("edge %d: a weight of %d", id, weightAt(g, starts[i], at))
@@ -139,7 +139,7 @@ func TestWholeRowsOfOthers(t *testing.T) {
 		var asks []int64
 		good := wholeRows(t, parts, bounds, edges, nil, k.names == nil, &asks)
 		var numbers NodeMap
-		near, err := NewNear[int64](60, 60, bounds, batch.Widths{ID: 8, EdgeID: 8}, k.names, &numbers)
+		near, err := NewRemoteRows[int64](60, 60, bounds, batch.Widths{ID: 8, EdgeID: 8}, k.names, &numbers)
 		if err != nil {
 			t.Fatal(err)
 		}

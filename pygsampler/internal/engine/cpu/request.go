@@ -56,7 +56,7 @@ type RowDraw struct {
 // Times holds the times of the edges of a graph, and the rule that says which of them a batch may
 // take.
 type Times struct {
-	times.Rows
+	times.SortedRows
 	times.Rule
 	Seeds []int64 // the key of each seed's time
 }

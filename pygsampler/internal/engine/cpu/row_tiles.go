@@ -38,7 +38,7 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 	}
 	for i, v := range frontier[lo:hi] {
 		if s.Exclude != nil && s.Times == nil {
-			degrees[i] -= int64(len(s.Exclude.Of(int64(v) - s.First)))
+			degrees[i] -= int64(len(s.Exclude.Offsets(int64(v) - s.First)))
 		}
 		edges += rule.Take(degrees[i])
 	}
@@ -55,7 +55,7 @@ func (s *tiled[I]) within(frontier []I, lo int64, starts, degrees []int64, rule 
 	for i, start := range starts {
 		middles[i] = start + degrees[i]/2
 	}
-	prefetch.At(t.Edges, middles[:len(starts)])
+	prefetch.Elements(t.Edges, middles[:len(starts)])
 	for i := range starts {
 		starts[i], degrees[i] = t.Within(starts[i], degrees[i], bounds[i], &t.Rule)
 		excluded := s.excludedOf(int64(frontier[lo+int64(i)])-s.First, starts[i])
@@ -72,11 +72,11 @@ func (r *Request) excludedOf(v, start int64) []int64 {
 	if r.Exclude == nil {
 		return nil
 	}
-	excluded := r.Exclude.Of(v)
+	excluded := r.Exclude.Offsets(v)
 	if r.Times == nil || len(excluded) == 0 {
 		return excluded
 	}
-	before := start - r.Relation.Indptr.At(v)
+	before := start - r.Relation.Indptr.Element(v)
 	first, _ := slices.BinarySearch(excluded, before)
 	from := slices.Clone(excluded[first:])
 	for i := range from {
@@ -91,7 +91,7 @@ func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, first int64
 	rows := int64(len(indptr)) - 1
 	// The rows of a partition have other positions, so a prefetch would miss.
 	if first == 0 {
-		prefetch.At(indptr, vertices)
+		prefetch.Elements(indptr, vertices)
 	}
 	for i, id := range vertices {
 		start, end := int64(0), int64(0)
@@ -134,7 +134,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 	k := 0
 	for i, degree := range degrees {
 		chosen[k] = int32(i)
-		if !rule.Whole(degree) {
+		if !rule.TakesAll(degree) {
 			k++
 		}
 	}
@@ -229,7 +229,7 @@ func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi,
 	if s.Relation.Alias == nil {
 		rng.DistinctRows(positions, starts, degrees, states, rule.Fanout)
 	} else {
-		rng.WholeRows(positions, starts, degrees, rule.Fanout)
+		rng.FullRows(positions, starts, degrees, rule.Fanout)
 		for j, i := range rows {
 			edge := int64(indptr[i])
 			place := edge - first
@@ -268,7 +268,7 @@ func (s *tiled[I]) states(w *worker, stream rng.Stream, frontier []I, lo int64, 
 func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, first int64, whole bool, factors []float32) {
 	if r.Relation.Alias != nil && !whole && r.Times != nil {
 		before := uint64(0)
-		if start > r.Relation.Indptr.At(v) {
+		if start > r.Relation.Indptr.Element(v) {
 			before = r.Relation.Sums[start-1]
 		}
 		excluded := r.excludedOf(v, start)
@@ -287,7 +287,7 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 		return
 	}
 	if r.Relation.Alias != nil && !whole {
-		excluded := r.Exclude.Of(v)
+		excluded := r.Exclude.Offsets(v)
 		weights := r.Relation.Weights(start, degree+int64(len(excluded)))
 		c.Weighted(row, weights, state, excluded, r.Replace, rule.Fanout, first)
 		if factors != nil {
@@ -350,9 +350,9 @@ func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I
 	to := at + int64(len(positions))
 	switch g.EdgeIDs.Bits {
 	case 32:
-		prefetch.At(g.EdgeIDs.I32, positions)
+		prefetch.Elements(g.EdgeIDs.I32, positions)
 	case 64:
-		prefetch.At(g.EdgeIDs.I64, positions)
+		prefetch.Elements(g.EdgeIDs.I64, positions)
 	}
 	gatherSources(g, positions, at, b)
 	switch {
@@ -376,9 +376,9 @@ func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I
 // gatherSources is gather for the neighbors only. Its loads are independent, so their cache misses
 // overlap.
 func gatherSources[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
-	source := csc.Of[I](g.Indices)
+	source := csc.Elements[I](g.Indices)
 	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
-	prefetch.At(source, positions)
+	prefetch.Elements(source, positions)
 	for k, dst := 0, b.indices[at:at+int64(len(positions))]; k < len(dst) && k < len(positions); k++ {
 		dst[k] = source[positions[k]]
 	}
@@ -386,7 +386,7 @@ func gatherSources[I csc.Index](g *csc.Relation, positions []int64, at int64, b 
 
 // copyRow is gather for a whole row of n edges from CSC position start on.
 func copyRow[I csc.Index](g *csc.Relation, start, n, at int64, b block[I]) {
-	copy(b.indices[at:at+n], csc.Of[I](g.Indices)[start:start+n])
+	copy(b.indices[at:at+n], csc.Elements[I](g.Indices)[start:start+n])
 	switch {
 	case g.EdgeIDs.Bits == 32:
 		copy(b.ids32[at:at+n], g.EdgeIDs.I32[start:start+n])

@@ -30,7 +30,7 @@ func (s *tiled[I]) beginWeighted(w *worker, positions []int64, at int, v, start,
 		copy(coins, w.coins)
 		w.coins = coins
 	}
-	excluded := s.Exclude.Of(v)
+	excluded := s.Exclude.Offsets(v)
 	edges := degree + int64(len(excluded))
 	pos := positions[at:]
 	rng.Slots(pos, w.coins[at:len(positions)], state, edges)
@@ -39,9 +39,9 @@ func (s *tiled[I]) beginWeighted(w *worker, positions []int64, at int, v, start,
 		if !s.Replace {
 			prefetch.All(weights.Sums)
 		}
-		prefetch.All(csc.Of[I](s.Relation.Indices)[start : start+edges])
+		prefetch.All(csc.Elements[I](s.Relation.Indices)[start : start+edges])
 	} else {
-		prefetch.At(weights.Alias, pos)
+		prefetch.Elements(weights.Alias, pos)
 	}
 	w.weighted = append(w.weighted, weightedRow{at: at, take: len(pos), start: start, edges: edges, excluded: excluded, state: state, edge: edge})
 }
@@ -78,7 +78,7 @@ func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rul
 		}
 		s.place(r, pos)
 	}
-	rng.DrawLeft(positions, s.Relation.Sums, w.left)
+	rng.DrawPending(positions, s.Relation.Sums, w.left)
 	for _, i := range short {
 		r := &w.weighted[i]
 		s.place(r, positions[r.at:r.at+r.take])

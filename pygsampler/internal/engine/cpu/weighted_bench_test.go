@@ -56,10 +56,10 @@ func byWeight(b *testing.B, g *csc.Relation, draw func(id int64) float64) *csc.R
 		b.Fatal(err)
 	}
 	b.Cleanup(m.Release)
-	words := memory.At[int64](m, 0, weights.TablesSums+1)
+	words := memory.ViewAt[int64](m, 0, weights.TablesSums+1)
 	weighted := &csc.Relation{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}
-	weighted.Alias = memory.At[uint64](m, words[weights.TablesAlias], g.NumEdges())
-	weighted.Sums = memory.At[uint64](m, words[weights.TablesSums], g.NumEdges())
+	weighted.Alias = memory.ViewAt[uint64](m, words[weights.TablesAlias], g.NumEdges())
+	weighted.Sums = memory.ViewAt[uint64](m, words[weights.TablesSums], g.NumEdges())
 	return weighted
 }
 

@@ -42,9 +42,9 @@ var (
 // attendKernels returns the kernels for the floats of a segment.
 func (e *Engine) attendKernels(g *Segment) (*attendKernels, error) {
 	if g.FloatBits == 16 {
-		return Kept(e, "attention_half", loadAttendNarrow)
+		return Cached(e, "attention_half", loadAttendNarrow)
 	}
-	return Kept(e, "attention", loadAttend)
+	return Cached(e, "attention", loadAttend)
 }
 
 // Attention is a Segment whose rows are summed by the softmax of their scores, like
@@ -116,7 +116,7 @@ type Scores struct {
 
 // Softmax enqueues the computation.
 func (e *Engine) Softmax(x *Scores, s gpu.Stream) error {
-	k, err := Kept(e, "softmax", loadSoftmax)
+	k, err := Cached(e, "softmax", loadSoftmax)
 	if err != nil || x.Edges == 0 {
 		return err
 	}

@@ -68,7 +68,7 @@ func (c *Cache) args(ids IDs, source gpu.Address) cacheArgs {
 // places, unless it is cached already; it evicts the previous row of the slot. With places 0 it
 // rewrites the rows that are cached.
 func (e *Engine) CachePut(c *Cache, ids IDs, places, table gpu.Address, s gpu.Stream) error {
-	k, err := Kept(e, "cache", loadCache)
+	k, err := Cached(e, "cache", loadCache)
 	if err != nil || ids.Count == 0 || c.Places == 0 {
 		return err
 	}
@@ -81,7 +81,7 @@ func (e *Engine) CachePut(c *Cache, ids IDs, places, table gpu.Address, s gpu.St
 // that the gather has read, and copies missing rows from its Out into slots that were not used for
 // long.
 func (e *Engine) CacheAdmit(c *Cache, ids IDs, out gpu.Address, now uint32, s gpu.Stream) (err error) {
-	k, err := Kept(e, "cache", loadCache)
+	k, err := Cached(e, "cache", loadCache)
 	if err != nil || ids.Count == 0 || c.Places == 0 {
 		return err
 	}
@@ -97,7 +97,7 @@ func (e *Engine) CacheAdmit(c *Cache, ids IDs, out gpu.Address, now uint32, s gp
 
 // Tally adds one to the 32-bit count of each id below rows.
 func (e *Engine) Tally(ids IDs, counts gpu.Address, rows uint64, s gpu.Stream) error {
-	k, err := Kept(e, "cache", loadCache)
+	k, err := Cached(e, "cache", loadCache)
 	if err != nil || ids.Count == 0 {
 		return err
 	}

@@ -80,10 +80,10 @@ func (b Batch) Download(stream gpu.Stream) (memory.Memory, error) {
 		return m, err
 	}
 	m.SetSize(size)
-	if err := stream.Download(m.Data(), b.Memory.Address, uint64(size)); err != nil {
+	if err := stream.Download(m.Pointer(), b.Memory.Address, uint64(size)); err != nil {
 		m.Release()
 		return memory.Memory{}, err
 	}
-	copy(unsafe.Slice((*int64)(m.Data()), len(b.Header)), b.Header)
+	copy(unsafe.Slice((*int64)(m.Pointer()), len(b.Header)), b.Header)
 	return m, nil
 }

@@ -173,7 +173,7 @@ func (p *Contexts) tableBytes(g *Graph, seeds int64) uint64 {
 // Fit allocates the contexts and the working memory of the kernel.
 func (p *Contexts) Fit(f *Flight) error {
 	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
-	k, err := Kept(f.engine, "context", loadContexts)
+	k, err := Cached(f.engine, "context", loadContexts)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (p *Contexts) stage(f *Flight, args *contextArgs) {
 // Launch enqueues all contexts in one launch.
 func (p *Contexts) Launch(f *Flight) error {
 	g, c := f.graph, &f.call
-	k, err := Kept(f.engine, "context", loadContexts)
+	k, err := Cached(f.engine, "context", loadContexts)
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ import (
 
 // contextBytes are the words of contexts, and each array.
 func contextBytes(m memory.Memory) (parts [][]byte) {
-	words := memory.At[int64](m, 0, batch.ContextWords)
-	at := func(offset, n int64) []byte { return bytes.Clone(memory.At[byte](m, offset, n)) }
+	words := memory.ViewAt[int64](m, 0, batch.ContextWords)
+	at := func(offset, n int64) []byte { return bytes.Clone(memory.ViewAt[byte](m, offset, n)) }
 	parts = append(parts, at(0, 8*batch.ContextWords))
 	for _, row := range batch.ContextRows {
 		if words[row.Offset] != 0 {
@@ -82,20 +82,20 @@ func TestContexts(t *testing.T) {
 		for _, bits := range []int{32, 64} {
 			g := randomTypes(random, types, bits)
 			d := uploadHetero(t, e, g)
-			r := &contexts.Request{Graph: g, Rows: make([]*times.Rows, len(g.Relations))}
+			r := &contexts.Request{Graph: g, Rows: make([]*times.SortedRows, len(g.Relations))}
 			for i, relation := range g.Relations {
 				if random.IntN(4) == 0 {
 					continue
 				}
 				keys := make([]int64, relation.NumEdges())
-				for v := range relation.Rows() {
+				for v := range relation.NumRows() {
 					key := int64(-3)
-					for at := relation.Indptr.At(v); at < relation.Indptr.At(v+1); at++ {
+					for at := relation.Indptr.Element(v); at < relation.Indptr.Element(v+1); at++ {
 						key += random.Int64N(2)
 						keys[at] = key
 					}
 				}
-				r.Rows[i] = &times.Rows{Edges: keys}
+				r.Rows[i] = &times.SortedRows{Edges: keys}
 			}
 			for variant := range 5 {
 				r.Rule = contexts.Rule{Budget: []int64{1, 9, 40, 130, 700}[variant], Width: []int64{0, 2, 5}[variant%3]}
@@ -130,7 +130,7 @@ func TestContextSeeds(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(2, 2)), 2, 64)
 	d := uploadHetero(t, e, g)
-	r := &contexts.Request{Rule: contexts.Rule{Budget: 8}, Graph: g, SeedCounts: []int64{1, 2}, Rows: make([]*times.Rows, len(g.Relations))}
+	r := &contexts.Request{Rule: contexts.Rule{Budget: 8}, Graph: g, SeedCounts: []int64{1, 2}, Rows: make([]*times.SortedRows, len(g.Relations))}
 	r.Seeds = csctest.Array([]int64{0, g.NodeTypes[1].Nodes, -1}, 64)
 	_, err := sample(e, d, Call{Plan: &Contexts{Rule: r.Rule, Seeds: r.SeedCounts}, Batch: r.Batch, Stream: s.Handle()})
 	if want := fmt.Sprintf(`seeds["t1"][0]: expected an id in [0, %d)`, g.NodeTypes[1].Nodes); err == nil || !strings.Contains(err.Error(), want) {

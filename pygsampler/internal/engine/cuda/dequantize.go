@@ -33,7 +33,7 @@ type Dequantize struct {
 
 // Dequantize enqueues the conversion.
 func (e *Engine) Dequantize(d *Dequantize, s gpu.Stream) error {
-	k, err := Kept(e, "dequantize", loadDequantize)
+	k, err := Cached(e, "dequantize", loadDequantize)
 	if err != nil || d.IDs.Count == 0 {
 		return err
 	}

@@ -52,7 +52,7 @@ func makingOf(p *program.Program, text *source.Text) derivedKernel {
 	if len(text.Once) == 0 {
 		return derivedKernel{}
 	}
-	made, err := source.Making(p, text.Once)
+	made, err := source.NodeValues(p, text.Once)
 	return derivedKernel{made, keyOf(&made), err}
 }
 

@@ -15,7 +15,7 @@ import (
 // batch has its own workspace.
 type Engine struct {
 	context *gpu.Context
-	pool    *gpu.Pool
+	pool    *gpu.MemoryPool
 	stream  gpu.Stream // in which batches are freed
 
 	loading sync.Mutex
@@ -129,8 +129,8 @@ func KernelOf[Args any](e *Engine, file, name string, shared int) (k gpu.Kernel[
 // Context returns the context of the device.
 func (e *Engine) Context() *gpu.Context { return e.context }
 
-// Pool returns the pool of the engine's device memory.
-func (e *Engine) Pool() *gpu.Pool { return e.pool }
+// MemoryPool returns the pool of the engine's device memory.
+func (e *Engine) MemoryPool() *gpu.MemoryPool { return e.pool }
 
 // Stats are the amounts of device memory that the engine holds.
 type Stats struct {

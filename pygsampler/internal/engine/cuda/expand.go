@@ -91,7 +91,7 @@ func (e *Engine) Expand(all []Expansion, s gpu.Stream) error {
 
 // expand is one launch for the first blocks, of which the largest has most edges.
 func (e *Engine) expand(args *expandArgs, count int, most uint64, s gpu.Stream) error {
-	kernel, err := Kept(e, "expand_coo", loadExpand)
+	kernel, err := Cached(e, "expand_coo", loadExpand)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func checkExpansion(t *testing.T, s gpu.Stream, x Expansion, arrays []csc.Array)
 			t.Fatal(err)
 		}
 		n := batch.Block(x.Words, i)[batch.BlockNumEdges]
-		want = append(want, values(csc.Borrow(int64(uintptr(m.Data())), n, arrays[2*i].Bits))...)
+		want = append(want, values(csc.Borrow(int64(uintptr(m.Pointer())), n, arrays[2*i].Bits))...)
 		m.Release()
 	}
 	if got := int64(x.Bytes()); got != int64(len(want)*x.Bits/8) {
@@ -147,13 +147,13 @@ func checkExpansion(t *testing.T, s gpu.Stream, x Expansion, arrays []csc.Array)
 		t.Fatal(err)
 	}
 	defer m.Release()
-	if err := s.Download(unsafe.Pointer(m.Data()), x.Out, x.Bytes()+8); err != nil {
+	if err := s.Download(unsafe.Pointer(m.Pointer()), x.Out, x.Bytes()+8); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Synchronize(); err != nil {
 		t.Fatal(err)
 	}
-	at := int64(uintptr(m.Data()))
+	at := int64(uintptr(m.Pointer()))
 	if got := values(csc.Borrow(at, int64(len(want)), x.Bits)); !slices.Equal(got, want) {
 		t.Fatalf("%d of %d bits, both %v: got %.200v, want %.200v", x.Words[batch.WordIDBits], x.Bits, x.Both, got, want)
 	}
@@ -165,7 +165,7 @@ func checkExpansion(t *testing.T, s gpu.Stream, x Expansion, arrays []csc.Array)
 func values(a csc.Array) []int64 {
 	all := make([]int64, a.Len())
 	for i := range all {
-		all[i] = a.At(int64(i))
+		all[i] = a.Element(int64(i))
 	}
 	return all
 }

@@ -40,7 +40,7 @@ func loadFactors(e *Engine) (*factorKernel, error) {
 	return &factorKernel{k, narrowChoices}, err
 }
 
-func factorsOf(e *Engine) (*factorKernel, error) { return Kept(e, "edge_factors", loadFactors) }
+func factorsOf(e *Engine) (*factorKernel, error) { return Cached(e, "edge_factors", loadFactors) }
 
 // wide reports whether choices have separate memory. Rows that draw uniformly do not need it.
 func (k *factorKernel) wide(g *Graph) bool { return g.Alias != 0 && g.Edges >= k.narrow }

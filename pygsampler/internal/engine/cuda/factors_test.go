@@ -153,7 +153,7 @@ func TestFactorsOfManyBatches(t *testing.T) {
 			}
 		}
 	}
-	own, err := e.Pool().Alloc(s, 1<<16)
+	own, err := e.MemoryPool().Alloc(s, 1<<16)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,12 +241,12 @@ extern "C" __global__ void __launch_bounds__(256) both(const __grid_constant__ A
 		values = append(values, more(i*0x9E3779B97F4A7C15)...)
 	}
 	n = len(values)
-	from, err := e.Pool().Alloc(s, uint64(n)*8)
+	from, err := e.MemoryPool().Alloc(s, uint64(n)*8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer from.Free(s)
-	to, err := e.Pool().Alloc(s, uint64(n)*16)
+	to, err := e.MemoryPool().Alloc(s, uint64(n)*16)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func lowest(x, most uint64) uint64 { return 1 << bits.TrailingZeros64(x|most) }
 // bytes and more arrive as fast from 33 blocks as from all 660 that an H200 runs at a time, rows of
 // 512 bytes 1 % slower from 66.
 func (e *Engine) Gather(all []Gather, beside bool, s gpu.Stream) error {
-	k, err := Kept(e, "gather", loadGather)
+	k, err := Cached(e, "gather", loadGather)
 	if err != nil {
 		return err
 	}

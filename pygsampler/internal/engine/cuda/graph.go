@@ -97,7 +97,7 @@ func (e *Engine) Upload(g *csc.Relation) (d *Graph, free func() error, err error
 	}
 	a := Arrays{
 		IndptrBits: g.Indptr.Bits, IDBits: g.Indices.Bits, EdgeIDBits: g.EdgeIDs.Bits,
-		Rows: g.Rows(), Nodes: g.NumNodes, Edges: g.NumEdges(), Kinds: g.Kinds,
+		Rows: g.NumRows(), Nodes: g.NumNodes, Edges: g.NumEdges(), Kinds: g.Kinds,
 	}
 	edges := uint64(g.NumEdges())
 	for _, part := range []struct {

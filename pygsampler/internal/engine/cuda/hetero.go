@@ -61,9 +61,9 @@ func (e *Engine) NewHetero(s *csc.Schema, relations []*Graph) *Graph {
 	return g
 }
 
-// Alone returns a heterogeneous view of the graph, with one unnamed node type and one edge type; it
+// SingleType returns a heterogeneous view of the graph, with one unnamed node type and one edge type; it
 // is valid as long as the graph.
-func (g *Graph) Alone() *Graph {
+func (g *Graph) SingleType() *Graph {
 	g.made.Lock()
 	defer g.made.Unlock()
 	if g.alone == nil {
@@ -179,7 +179,9 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 	return room, together, nil
 }
 
-func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "hetero", loadHetero) }
+func (g *Graph) heteroKernels() (*heteroKernels, error) {
+	return Cached(g.engine, "hetero", loadHetero)
+}
 
 // LoadHetero loads the kernels for a heterogeneous graph, like Load.
 func (g *Graph) LoadHetero() error {

@@ -85,7 +85,7 @@ func (p *HGT) Check(g *Graph, c *Call) error {
 	if g.schema == nil {
 		return fmt.Errorf("%w: graph: expected a heterogeneous one, got a homogeneous one", request.ErrValue)
 	}
-	k, err := Kept(g.engine, "hgt", loadHGT)
+	k, err := Cached(g.engine, "hgt", loadHGT)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (p *HGT) Arrived(f *Flight, status, detail int64) (again bool, err error) {
 // Launch enqueues all iterations in one cooperative launch.
 func (p *HGT) Launch(f *Flight) error {
 	g, w := f.graph, f.space
-	k, err := Kept(g.engine, "hgt", loadHGT)
+	k, err := Cached(g.engine, "hgt", loadHGT)
 	if err != nil {
 		return err
 	}

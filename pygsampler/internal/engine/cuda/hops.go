@@ -46,7 +46,7 @@ const (
 // Guess estimates the needs of a batch from rows of twice the mean degree.
 func (h *Hops) Guess(g *Graph, seeds int64) Needs {
 	widths := g.Widths()
-	out, rows, edges := 4096+float64(widths.Vertices(2*seeds)), float64(seeds), 0.0
+	out, rows, edges := 4096+float64(widths.Nodes(2*seeds)), float64(seeds), 0.0
 	degree := 2 * float64(g.Edges) / float64(max(g.Nodes, 1))
 	vertices := h.Expect(seeds, g.Nodes, degree, func(hopRows, hopEdges float64) {
 		out += hopRows*float64(widths.ID) + hopEdges*float64(widths.ID+widths.EdgeID) + 4*batch.Alignment

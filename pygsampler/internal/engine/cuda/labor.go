@@ -58,7 +58,7 @@ func loadLabor(e *Engine) (k *laborKernels, err error) {
 	return k, err
 }
 
-func (g *Graph) laborKernels() (*laborKernels, error) { return Kept(g.engine, "labor", loadLabor) }
+func (g *Graph) laborKernels() (*laborKernels, error) { return Cached(g.engine, "labor", loadLabor) }
 
 // Check returns an error for requests that no kernel supports.
 func (p *Labor) Check(g *Graph, c *Call) error {

@@ -35,7 +35,7 @@ func (e *Engine) Negatives(n *Negatives, s gpu.Stream) error {
 	if n.Rows*n.Count == 0 {
 		return nil
 	}
-	k, err := Kept(e, "negatives", loadNegatives)
+	k, err := Cached(e, "negatives", loadNegatives)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestNegatives(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Release()
-	alias := memory.At[uint64](table, 0, g.NumNodes)
+	alias := memory.ViewAt[uint64](table, 0, g.NumNodes)
 	places := []int64{5, 5, 0, 1 << 40, 1<<62 - 1, 899, 3}
 	for _, byDegree := range []bool{false, true} {
 		for _, below := range []int64{1, g.NumNodes, 1 << 40} {
@@ -82,7 +82,7 @@ func TestNegatives(t *testing.T) {
 					}
 					last := got.Len() - 1
 					same := bits == 64 && slices.Equal(got.I64[:last], r.Out.I64) || bits == 32 && slices.Equal(got.I32[:last], r.Out.I32)
-					if !same || got.At(last) != 7 {
+					if !same || got.Element(last) != 7 {
 						t.Fatalf("by degree %v, %d rows of %d, %d slots, below %d, %d bits: not the CPU's", byDegree, r.Rows, r.Count, r.Slots, below, bits)
 					}
 				}

@@ -148,7 +148,7 @@ func (g *Graph) rowKernels() (*rowKernels, error) {
 	if g.Alias != 0 {
 		file = "weighted"
 	}
-	return Kept(g.engine, file, func(e *Engine) (*rowKernels, error) { return e.loadRows(file) })
+	return Cached(g.engine, file, func(e *Engine) (*rowKernels, error) { return e.loadRows(file) })
 }
 
 // Load loads the kernels of most batches onto the device, so that a defect of them is an error of

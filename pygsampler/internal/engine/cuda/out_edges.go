@@ -29,7 +29,7 @@ func (p *Programs) between(f *Flight, args *programArgs) error {
 		return nil
 	}
 	g := f.graph
-	d, _ := costs.KnownDevice()
+	d, _ := costs.MeasuredDevice()
 	args.CostIn, args.CostBit, args.CostOut, args.CostMore = float32(d.In), float32(d.Bit), float32(d.Out), float32(d.More)
 	g.made.Lock()
 	defer g.made.Unlock()

@@ -22,7 +22,7 @@ func between(t *testing.T) map[string]*program.Program {
 
 // laid is a program whose choices of layouts are these.
 func laid(p *program.Program, way program.Layout) *program.Program {
-	ways := layout.Of(p)
+	ways := layout.Choose(p)
 	return p.Marked(func(i int, n *program.Node) {
 		if ways[i] != (layout.Ways{}) {
 			n.Layout = way
@@ -64,7 +64,7 @@ func TestOutEdges(t *testing.T) {
 func TestOutEdgesAreFound(t *testing.T) {
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	e, s := programDevice(t)
-	before, here := costs.KnownDevice()
+	before, here := costs.MeasuredDevice()
 	t.Cleanup(func() {
 		if !here {
 			before = costs.DeviceElsewhere

@@ -134,9 +134,9 @@ func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Ker
 	return gpu.KernelOf[Args](m, name)
 }
 
-// Kept returns the value that load returns for an engine under a key; load runs once, and after a
+// Cached returns the value that load returns for an engine under a key; load runs once, and after a
 // failure the next call tries again. Plans cache their kernels with it.
-func Kept[T any](e *Engine, key string, load func(*Engine) (*T, error)) (*T, error) {
+func Cached[T any](e *Engine, key string, load func(*Engine) (*T, error)) (*T, error) {
 	e.keeping.Lock()
 	k := e.kept[key]
 	if k == nil {

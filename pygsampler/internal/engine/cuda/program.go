@@ -50,7 +50,7 @@ type Programs struct {
 // NewProgram returns the plan of a checked program. If an operator has no kernel yet, Check returns
 // that error.
 func NewProgram(p *program.Program) *Programs {
-	text, err := source.Of(p)
+	text, err := source.Generate(p)
 	made := programsOf(p, text)
 	made.making, made.err = makingOf(p, &text), err
 	return made
@@ -100,7 +100,7 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 nodes for a program on a GPU, got %d", request.ErrValue, g.Nodes)
 	case p.Words() > batch.Homogeneous(MostHops).Words():
 		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with extra arrays, got %d and %d",
-			request.ErrValue, MostHops, len(p.program.Matrices), p.program.Beside())
+			request.ErrValue, MostHops, len(p.program.Matrices), p.program.NumExtras())
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
@@ -151,7 +151,7 @@ func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, type
 
 // Words returns the number of words of the blocks and of the extra arrays.
 func (p *Programs) Words() int {
-	return batch.Layout{Hops: len(p.program.Matrices), Types: 1, Relations: 1, Extras: p.program.Beside()}.Words()
+	return batch.Layout{Hops: len(p.program.Matrices), Types: 1, Relations: 1, Extras: p.program.NumExtras()}.Words()
 }
 
 // Shape returns the text of the program.
@@ -288,7 +288,7 @@ func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []sou
 	for _, t := range types {
 		key += string(rune('a'+t.DType)) + strconv.FormatInt(t.Width, 10)
 	}
-	return Kept(g.engine, fmt.Sprint("program ", bits)+key, func(e *Engine) (*programKernel, error) {
+	return Cached(g.engine, fmt.Sprint("program ", bits)+key, func(e *Engine) (*programKernel, error) {
 		k, err := CompiledOf[programArgs](e, text.Program(bits, types), source.Kernel)
 		if err != nil {
 			return nil, err

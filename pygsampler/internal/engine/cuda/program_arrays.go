@@ -70,7 +70,7 @@ func loadWrite(e *Engine) (*gpu.Kernel[writeArgs], error) {
 // distinct, and no batch of the graph may be running.
 func (g *Graph) WriteEdges(name string, ids []int64, values []float64) (err error) {
 	e, to := g.engine, g.named.edges[name]
-	kernel, err := Kept(e, "write_values", loadWrite)
+	kernel, err := Cached(e, "write_values", loadWrite)
 	if err != nil || len(ids) == 0 {
 		return err
 	}

@@ -75,14 +75,14 @@ func withData(g *csc.Relation) *csc.Relation {
 func outcome(m memory.Memory) string {
 	b := batchtest.Read(m)
 	text := fmt.Sprint(b)
-	l, _ := batch.LayoutOf(memory.At[int64](m, 0, batch.FixedWords))
-	words := memory.At[int64](m, 0, int64(l.Words()))
+	l, _ := batch.LayoutOf(memory.ViewAt[int64](m, 0, batch.FixedWords))
+	words := memory.ViewAt[int64](m, 0, int64(l.Words()))
 	for i := range l.Extras {
 		at := words[l.Extra(i):]
 		if length, offset := at[batch.ExtraLength], at[batch.ExtraOffset]; at[batch.ExtraKind] == 1 {
 			text += fmt.Sprint(" list", batchtest.Ints(m, offset, length, b.IDBits))
 		} else {
-			text += fmt.Sprint(" vector", memory.At[float32](m, offset, length))
+			text += fmt.Sprint(" vector", memory.ViewAt[float32](m, offset, length))
 		}
 	}
 	return text

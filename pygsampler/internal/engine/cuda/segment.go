@@ -45,9 +45,9 @@ var (
 // segmentKernels returns the kernels for the floats of a segment.
 func (e *Engine) segmentKernels(g *Segment) (*segmentKernels, error) {
 	if g.FloatBits == 16 {
-		return Kept(e, "segment_half", loadSegmentNarrow)
+		return Cached(e, "segment_half", loadSegmentNarrow)
 	}
-	return Kept(e, "segment", loadSegment)
+	return Cached(e, "segment", loadSegment)
 }
 
 // The maximal numbers of values and of heads of a reduced row. A part of a row, or a head, is a row

@@ -111,7 +111,7 @@ func loadStatic(e *Engine) (*staticKernels, error) {
 	return k, errors.Join(append(errs, err)...)
 }
 
-func staticOf(e *Engine) (*staticKernels, error) { return Kept(e, "static", loadStatic) }
+func staticOf(e *Engine) (*staticKernels, error) { return Cached(e, "static", loadStatic) }
 
 // BlockSize is the number of sources, destinations and edges that a block has room for.
 type BlockSize struct{ Src, Dst, Edges uint64 }
@@ -141,8 +141,8 @@ type passes struct {
 	words   int        // of a report
 }
 
-// Standing is a Static or a StaticHetero, once its epoch has begun.
-type Standing interface {
+// StaticPass is a Static or a StaticHetero, once its epoch has begun.
+type StaticPass interface {
 	Sample(stream gpu.Stream) error
 	Edges(x *StaticEdges, stream gpu.Stream) error
 	Wait(i int64, timeout time.Duration, words []int64) (done, fits bool, err error)
@@ -189,8 +189,8 @@ func (e *Engine) NewStatic(g *Graph, p StaticPlan) (s *Static, err error) {
 // layout is the bytes of a batch that fits, and the most rows and edges of a hop.
 func (p *StaticPlan) layout(g *Graph) (bytes uint64, rows, edges, ranks int64) {
 	widths, place := g.Widths(), batch.Homogeneous(len(p.Most)).Place()
-	place.Next(widths.Vertices(p.Seeds))
-	place.Next(widths.Vertices(p.Seeds))
+	place.Next(widths.Nodes(p.Seeds))
+	place.Next(widths.Nodes(p.Seeds))
 	ranks = p.Seeds
 	for _, m := range p.Most {
 		indptr, indices, ids := widths.Block(int64(m.Dst), int64(m.Edges))
@@ -199,7 +199,7 @@ func (p *StaticPlan) layout(g *Graph) (bytes uint64, rows, edges, ranks int64) {
 		place.Next(ids)
 		rows, edges, ranks = max(rows, int64(m.Dst)), max(edges, int64(m.Edges)), ranks+int64(m.Edges)
 	}
-	place.Next(widths.Vertices(int64(p.Most[0].Src)))
+	place.Next(widths.Nodes(int64(p.Most[0].Src)))
 	return uint64(place.Aligned()), rows, edges, ranks
 }
 

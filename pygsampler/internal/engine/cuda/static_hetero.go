@@ -186,7 +186,7 @@ func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero,
 	if s.kernels, err = staticOf(e); err != nil {
 		return nil, err
 	}
-	if s.own, err = Kept(e, "static_hetero", loadStaticHetero); err != nil {
+	if s.own, err = Cached(e, "static_hetero", loadStaticHetero); err != nil {
 		return nil, err
 	}
 	if tablesOf(len(g.schema.NodeTypes), len(g.relations))+drawBytes(0) > s.own.room {
@@ -207,11 +207,11 @@ func (p *StaticHeteroPlan) needs(g *Graph) Needs {
 	seeds := p.numSeeds()
 	n := Needs{Rows: max(seeds, 64), Edges: max(seeds, 64), Ranks: seeds}
 	for t, most := range p.Plan.Seeds {
-		place.Next(width.Vertices(most))
-		place.Next(width.Vertices(most))
-		place.Next(width.Vertices(p.Vertices[0][t]))
+		place.Next(width.Nodes(most))
+		place.Next(width.Nodes(most))
+		place.Next(width.Nodes(p.Vertices[0][t]))
 		if p.Plan.Disjoint {
-			place.Next(width.Vertices(p.Vertices[0][t]))
+			place.Next(width.Nodes(p.Vertices[0][t]))
 		}
 	}
 	for i := range p.Edges {

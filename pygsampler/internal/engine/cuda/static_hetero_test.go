@@ -35,7 +35,7 @@ type heteroCase struct {
 	onlyNew bool
 	without [][][]int64 // of each batch the ids of each relation's edges that it leaves out; nil: none
 	rule    *times.Rule // of times of edges; nil: they have none
-	keys    []*times.Rows
+	keys    []*times.SortedRows
 	parts   [][][]int64 // of each batch the seeds of each type
 	grid    int
 	tags    uint32 // of the map; 0: all
@@ -71,7 +71,7 @@ func (c *heteroCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64
 	if c.rule != nil {
 		r.SeedTimes = c.bounds(i)
 		for _, rows := range c.keys {
-			r.Times = append(r.Times, &cpu.Times{Rows: *rows, Rule: *c.rule, Seeds: r.SeedTimes})
+			r.Times = append(r.Times, &cpu.Times{SortedRows: *rows, Rule: *c.rule, Seeds: r.SeedTimes})
 		}
 	}
 	if c.leaves(epoch) {
@@ -107,7 +107,7 @@ func (c *heteroCase) ints(a gpu.Address, n uint64, bits int) []int64 {
 		c.t.Fatal(err)
 	}
 	defer m.Release()
-	if err := errors.Join(c.s.Download(m.Data(), a, n*uint64(bits/8)), c.s.Synchronize()); err != nil {
+	if err := errors.Join(c.s.Download(m.Pointer(), a, n*uint64(bits/8)), c.s.Synchronize()); err != nil {
 		c.t.Fatal(err)
 	}
 	return batchtest.Ints(m, 0, int64(n), int64(bits))
@@ -385,7 +385,7 @@ func (c *heteroCase) leaveOut(random *rand.Rand) {
 			for p := range relation.NumEdges() {
 				if i == 1 && r == 0 || random.IntN(4) == 0 {
 					if relation.EdgeIDs.Bits != 0 {
-						p = relation.EdgeIDs.At(p)
+						p = relation.EdgeIDs.Element(p)
 					}
 					ids = append(ids, p)
 				}
@@ -397,15 +397,15 @@ func (c *heteroCase) leaveOut(random *rand.Rand) {
 }
 
 // timesOf are times of all edges, which ascend in each row.
-func timesOf(g *csc.Graph) (all []*times.Rows) {
+func timesOf(g *csc.Graph) (all []*times.SortedRows) {
 	for _, of := range g.Relations {
-		rows := &times.Rows{Edges: make([]int64, of.NumEdges()), Of: make([]int64, of.NumEdges())}
-		for v := range of.Rows() {
-			start, end := of.Indptr.At(v), of.Indptr.At(v+1)
+		rows := &times.SortedRows{Edges: make([]int64, of.NumEdges()), Of: make([]int64, of.NumEdges())}
+		for v := range of.NumRows() {
+			start, end := of.Indptr.Element(v), of.Indptr.Element(v+1)
 			for p := start; p < end; p++ {
 				id := p
 				if of.EdgeIDs.Bits != 0 {
-					id = of.EdgeIDs.At(p)
+					id = of.EdgeIDs.Element(p)
 				}
 				rows.Edges[p] = (p - start) * 60 / (end - start)
 				rows.Of[id] = rows.Edges[p]

@@ -83,7 +83,7 @@ func (x *standing) ints(a gpu.Address, n uint64, bits int64) []int64 {
 		x.t.Fatal(err)
 	}
 	defer m.Release()
-	if err := errors.Join(x.stream.Download(m.Data(), a, n*uint64(bits/8)), x.stream.Synchronize()); err != nil {
+	if err := errors.Join(x.stream.Download(m.Pointer(), a, n*uint64(bits/8)), x.stream.Synchronize()); err != nil {
 		x.t.Fatal(err)
 	}
 	return batchtest.Ints(m, 0, int64(n), bits)

@@ -118,9 +118,9 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 
 // excluded is the CSC positions that a request samples around.
 func excluded(r *cpu.Request) (positions []int64) {
-	for v := range r.Relation.Rows() {
-		for _, p := range r.Exclude.Of(v) {
-			positions = append(positions, r.Relation.Indptr.At(v)+p)
+	for v := range r.Relation.NumRows() {
+		for _, p := range r.Exclude.Offsets(v) {
+			positions = append(positions, r.Relation.Indptr.Element(v)+p)
 		}
 	}
 	return positions

@@ -34,7 +34,7 @@ func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, keys []i
 			t.Error(err)
 		}
 	})
-	return upload(t, e, g).Alone(), m.Address
+	return upload(t, e, g).SingleType(), m.Address
 }
 
 // Graphs of every kind under every rule, with times that are often alike, at the ends of the integers
@@ -60,8 +60,8 @@ func TestTimes(t *testing.T) {
 			}
 			// A row's times ascend; those of edge ids follow them.
 			keys := make([]int64, g.NumEdges())
-			for v := range g.Rows() {
-				start, end := g.Indptr.At(v), g.Indptr.At(v+1)
+			for v := range g.NumRows() {
+				start, end := g.Indptr.Element(v), g.Indptr.Element(v+1)
 				row := keys[start:end]
 				for j := range row {
 					row[j] = some[random.IntN(len(some))]
@@ -70,7 +70,7 @@ func TestTimes(t *testing.T) {
 				for p := start; p < end; p++ {
 					id := p
 					if g.EdgeIDs.Bits != 0 {
-						id = g.EdgeIDs.At(p)
+						id = g.EdgeIDs.Element(p)
 					}
 					of[id] = keys[p]
 				}
@@ -105,9 +105,9 @@ func TestTimes(t *testing.T) {
 				fanouts := [][]int64{{3, 4}, {-1, 2}, {40, 1}, {2, 2, 2}}[(variant+how+i)%4]
 				hops := request.Hops{Fanouts: fanouts, Disjoint: true, Replace: random.IntN(3) == 0 && fanouts[0] > 0, OnlyNew: variant%3 == 0}
 				batch := request.Batch{Seed: 7, Epoch: 1, Number: uint64(variant), Seeds: csctest.Array(seeds, bits)}
-				given := times.Rows{Edges: keys, Of: of, Float: float}
+				given := times.SortedRows{Edges: keys, Of: of, Float: float}
 				r, on := &cpu.Request{
-					Relation: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
+					Relation: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{SortedRows: given, Rule: rule, Seeds: bounds},
 					EdgeWeights: how >= 4,
 				}, d
 				if how == 1 || how == 3 || how == 4 && variant%2 == 0 || how == 6 {
@@ -150,7 +150,7 @@ func TestHeteroTimes(t *testing.T) {
 	for round := range 12 {
 		bits, weights, float := 32<<(round%2), round%3 > 0, round%4 > 1
 		g := randomTypes(random, 1+random.IntN(6), bits)
-		var timed []*times.Rows
+		var timed []*times.SortedRows
 		for i, r := range g.Relations {
 			if weights && i%2 == 0 {
 				weigh(r, csctest.Weightings[[]string{"ramp", "heavy"}[i/2%2]])
@@ -159,9 +159,9 @@ func TestHeteroTimes(t *testing.T) {
 			if i > 0 && random.IntN(3) == 0 {
 				continue
 			}
-			rows := &times.Rows{Edges: make([]int64, r.NumEdges()), Of: make([]int64, r.NumEdges()), Float: float}
-			for v := range r.Rows() {
-				own := rows.Edges[r.Indptr.At(v):r.Indptr.At(v+1)]
+			rows := &times.SortedRows{Edges: make([]int64, r.NumEdges()), Of: make([]int64, r.NumEdges()), Float: float}
+			for v := range r.NumRows() {
+				own := rows.Edges[r.Indptr.Element(v):r.Indptr.Element(v+1)]
 				for j := range own {
 					if own[j] = random.Int64N(20); float {
 						own[j] = times.Key(float64(own[j]) / 2)
@@ -172,7 +172,7 @@ func TestHeteroTimes(t *testing.T) {
 			for p, key := range rows.Edges {
 				id := int64(p)
 				if r.EdgeIDs.Bits != 0 {
-					id = r.EdgeIDs.At(id)
+					id = r.EdgeIDs.Element(id)
 				}
 				rows.Of[id] = key
 			}
@@ -205,7 +205,7 @@ func TestHeteroTimes(t *testing.T) {
 			for i, rel := range g.Relations {
 				var told *cpu.Times
 				if timed[i] != nil {
-					told = &cpu.Times{Rows: *timed[i], Rule: rule, Seeds: r.SeedTimes}
+					told = &cpu.Times{SortedRows: *timed[i], Rule: rule, Seeds: r.SeedTimes}
 				}
 				r.Times = append(r.Times, told)
 				fanouts := []int64{[]int64{1, 3, 40}[random.IntN(3)], []int64{0, 2, 5, -1}[random.IntN(4)]}

@@ -58,7 +58,7 @@ func (t *Transposition) Room() uint64 {
 
 // Transpose enqueues the transposition.
 func (e *Engine) Transpose(t *Transposition, s gpu.Stream) error {
-	k, err := Kept(e, "transpose", loadTranspose)
+	k, err := Cached(e, "transpose", loadTranspose)
 	if err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func (p *Walks) Arrived(_ *Flight, status, _ int64) (bool, error) {
 
 // Launch enqueues all walks.
 func (p *Walks) Launch(f *Flight) error {
-	k, err := Kept(f.engine, "walk", loadWalks)
+	k, err := Cached(f.engine, "walk", loadWalks)
 	if err != nil {
 		return err
 	}

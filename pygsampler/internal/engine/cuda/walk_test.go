@@ -58,7 +58,7 @@ func walksAlike(e *Engine, s gpu.Stream, d *Graph, r *walk.Request, grids ...int
 // weight and uniformly.
 func TestWalks(t *testing.T) {
 	e, s := device(t)
-	k, err := Kept(e, "walk", loadWalks)
+	k, err := Cached(e, "walk", loadWalks)
 	if err != nil {
 		t.Fatal(err)
 	}

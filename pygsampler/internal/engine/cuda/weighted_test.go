@@ -15,13 +15,13 @@ import (
 func weigh(g *csc.Relation, weight func(p int) float64) *csc.Relation {
 	var s weights.Scratch
 	g.Alias, g.Sums = make([]uint64, g.NumEdges()), make([]uint64, g.NumEdges())
-	for v := range g.Rows() {
-		start, end := g.Indptr.At(v), g.Indptr.At(v+1)
+	for v := range g.NumRows() {
+		start, end := g.Indptr.Element(v), g.Indptr.Element(v+1)
 		row := make([]float64, end-start)
 		for j := range row {
 			row[j] = weight(int(start) + j)
 		}
-		s.Row(row, g.Alias[start:end], g.Sums[start:end])
+		s.BuildTables(row, g.Alias[start:end], g.Sums[start:end])
 	}
 	return g
 }

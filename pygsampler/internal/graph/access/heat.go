@@ -29,8 +29,8 @@ func Heat(g *csc.Relation, degrees []int64, perUnit int64, heat []float64) {
 	clear(heat)
 	kinds := max(g.Kinds, 1)
 	end := perUnit * int64(len(heat))
-	for row := range g.Rows() {
-		lo, hi := g.Indptr.At(row), g.Indptr.At(row+1)
+	for row := range g.NumRows() {
+		lo, hi := g.Indptr.Element(row), g.Indptr.Element(row+1)
 		if lo >= hi || hi > end {
 			continue
 		}

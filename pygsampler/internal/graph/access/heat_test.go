@@ -11,8 +11,8 @@ import (
 // Heat, edge by edge.
 func slow(g *csc.Relation, visits []int64, perUnit int64, units int) []float64 {
 	heat := make([]float64, units)
-	for row := range g.Rows() {
-		lo, hi := g.Indptr.At(row), g.Indptr.At(row+1)
+	for row := range g.NumRows() {
+		lo, hi := g.Indptr.Element(row), g.Indptr.Element(row+1)
 		for e := lo; e < hi; e++ {
 			read := 1.0
 			if hi-lo > usualFanout {

@@ -62,14 +62,14 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 		return m, err
 	}
 	m.SetSize(size)
-	copy(memory.At[int64](m, 0, COOWords),
+	copy(memory.ViewAt[int64](m, 0, COOWords),
 		[]int64{numNodes, edges, int64(bits), int64(eidBits), offIndptr, offIndices, offEdgeIDs})
-	indptr := memory.At[int64](m, offIndptr, numNodes+1)
-	indices := memory.At[T](m, offIndices, edges)
+	indptr := memory.ViewAt[int64](m, offIndptr, numNodes+1)
+	indices := memory.ViewAt[T](m, offIndices, edges)
 	if eidBits == 32 {
-		err = countingSort(src, dst, indptr, indices, memory.At[int32](m, offEdgeIDs, edges))
+		err = countingSort(src, dst, indptr, indices, memory.ViewAt[int32](m, offEdgeIDs, edges))
 	} else {
-		err = countingSort(src, dst, indptr, indices, memory.At[int64](m, offEdgeIDs, edges))
+		err = countingSort(src, dst, indptr, indices, memory.ViewAt[int64](m, offEdgeIDs, edges))
 	}
 	if err != nil {
 		m.Release()
@@ -156,16 +156,16 @@ func align(n int64) int64 { return (n + 63) &^ 63 }
 
 // ExpandRows returns the row number of every edge, counted from first on, as wide as indptr.
 func ExpandRows(indptr Array, first int64) (memory.Memory, error) {
-	size := indptr.At(indptr.Len()-1) * int64(indptr.Bits/8)
+	size := indptr.Element(indptr.Len()-1) * int64(indptr.Bits/8)
 	m, err := memory.New(max(size, 1))
 	if err != nil {
 		return m, err
 	}
 	m.SetSize(size)
 	if indptr.Bits == 32 {
-		Expand(indptr.I32, memory.At[int32](m, 0, size/4), int32(first))
+		Expand(indptr.I32, memory.ViewAt[int32](m, 0, size/4), int32(first))
 	} else {
-		Expand(indptr.I64, memory.At[int64](m, 0, size/8), first)
+		Expand(indptr.I64, memory.ViewAt[int64](m, 0, size/8), first)
 	}
 	return m, nil
 }

@@ -21,7 +21,7 @@ type built struct {
 }
 
 func read(m memory.Memory) (b built) {
-	w := memory.At[int64](m, 0, csc.COOEdgeIDs+1)
+	w := memory.ViewAt[int64](m, 0, csc.COOEdgeIDs+1)
 	b.numNodes, b.numEdges, b.idBits, b.edgeIDBits = w[csc.COONumNodes], w[csc.COONumEdges], w[csc.COOBits], w[csc.COOEdgeIDBits]
 	b.indptr = batchtest.Ints(m, w[csc.COOIndptr], b.numNodes+1, 64)
 	b.indices = batchtest.Ints(m, w[csc.COOIndices], b.numEdges, b.idBits)
@@ -141,9 +141,9 @@ func TestExpandRows(t *testing.T) {
 			}
 			got := csc.Array{Bits: bits}
 			if bits == 32 {
-				got.I32 = memory.At[int32](m, 0, int64(len(want)))
+				got.I32 = memory.ViewAt[int32](m, 0, int64(len(want)))
 			} else {
-				got.I64 = memory.At[int64](m, 0, int64(len(want)))
+				got.I64 = memory.ViewAt[int64](m, 0, int64(len(want)))
 			}
 			if !slices.Equal(values(got), want) && len(want) > 0 {
 				t.Errorf("%v: got %v, want %v", indptr, values(got), want)

@@ -57,7 +57,7 @@ func findCopies[I Index](indptr Array, indices []I) (found Copies, err error) {
 	Parallel(0, indptr.Len()-1, func(lo, hi int64) {
 		var scratch RowCopies[I]
 		for row := lo; row < hi; row++ {
-			start, end := indptr.At(row), indptr.At(row+1)
+			start, end := indptr.Element(row), indptr.Element(row+1)
 			scratch.Each(indices[start:end], func(i, back int) {
 				if room(); found != nil {
 					found[start+int64(i)] = uint32(back)

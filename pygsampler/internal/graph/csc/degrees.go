@@ -90,8 +90,8 @@ func (d *Degrees) Out(to []int64) {
 // counted so far.
 func (d *Degrees) Advance(edges int64) (row int64, err error) {
 	g := d.relation
-	first, rows := d.row, g.Rows()
-	last := min(d.rowOf(g.Indptr.At(first)+max(edges, 1)), first+mostRows, rows)
+	first, rows := d.row, g.NumRows()
+	last := min(d.rowOf(g.Indptr.Element(first)+max(edges, 1)), first+mostRows, rows)
 	last = max(last, min(first+1, rows))
 	if g.Indices.Bits == 32 {
 		err = count(d, g.Indices.I32, first, last)
@@ -110,13 +110,13 @@ func (d *Degrees) Advance(edges int64) (row int64, err error) {
 
 // rowOf is the row of the edge at a position, or the number of rows past the end.
 func (d *Degrees) rowOf(position int64) int64 {
-	rows := d.relation.Rows()
-	return int64(sort.Search(int(rows), func(r int) bool { return d.relation.Indptr.At(int64(r)+1) > position }))
+	rows := d.relation.NumRows()
+	return int64(sort.Search(int(rows), func(r int) bool { return d.relation.Indptr.Element(int64(r)+1) > position }))
 }
 
 func count[T Index](d *Degrees, indices []T, first, last int64) error {
 	g := d.relation
-	lo, hi := g.Indptr.At(first), g.Indptr.At(last)
+	lo, hi := g.Indptr.Element(first), g.Indptr.Element(last)
 	if lo < 0 || hi < lo || hi > int64(len(indices)) {
 		d.changed.Store(true)
 		return nil
@@ -126,7 +126,7 @@ func count[T Index](d *Degrees, indices []T, first, last int64) error {
 		// Each core copies the row that it sorts.
 		longest := int64(0)
 		for v := first; v < last; v++ {
-			longest = max(longest, g.Indptr.At(v+1)-g.Indptr.At(v))
+			longest = max(longest, g.Indptr.Element(v+1)-g.Indptr.Element(v))
 		}
 		if err := memory.Affordable(2 * longest * int64(g.Indices.Bits/8)); err != nil {
 			return err
@@ -172,7 +172,7 @@ func countRows[T Index](d *Degrees, indices []T, first, last int64) {
 	var loops, repeats int64
 	var scratch []T
 	for v := first; v < last; v++ {
-		lo, hi := d.relation.Indptr.At(v), d.relation.Indptr.At(v+1)
+		lo, hi := d.relation.Indptr.Element(v), d.relation.Indptr.Element(v+1)
 		if lo < 0 || hi < lo || hi > int64(len(indices)) {
 			d.changed.Store(true)
 			return
@@ -203,12 +203,12 @@ func countRows[T Index](d *Degrees, indices []T, first, last int64) {
 
 // Profile returns the result once Advance has counted all edges.
 func (d *Degrees) Profile() Profile {
-	rows := d.relation.Rows()
+	rows := d.relation.NumRows()
 	indegree := func(v int64) int64 {
 		if v >= rows {
 			return 0
 		}
-		return d.relation.Indptr.At(v+1) - d.relation.Indptr.At(v)
+		return d.relation.Indptr.Element(v+1) - d.relation.Indptr.Element(v)
 	}
 	outdegree := func(v int64) int64 { return int64(d.out32[v]) }
 	if d.out64 != nil {

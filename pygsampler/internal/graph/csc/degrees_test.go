@@ -31,10 +31,10 @@ func plainSpread(degree []int64) Spread {
 func plainProfile(g *Relation) Profile {
 	in, out := make([]int64, g.NumNodes), make([]int64, g.NumNodes)
 	p := Profile{}
-	for v := range g.Rows() {
+	for v := range g.NumRows() {
 		seen := map[int64]bool{}
-		for e := g.Indptr.At(v); e < g.Indptr.At(v+1); e++ {
-			u := g.Indices.At(e)
+		for e := g.Indptr.Element(v); e < g.Indptr.Element(v+1); e++ {
+			u := g.Indices.Element(e)
 			in[v]++
 			out[u]++
 			if u == v {
@@ -62,7 +62,7 @@ func profile(t *testing.T, g *Relation, parallel bool, step int64) Profile {
 		t.Fatal(err)
 	}
 	defer d.Free()
-	for row := int64(0); row < g.Rows(); {
+	for row := int64(0); row < g.NumRows(); {
 		next, err := d.Advance(step)
 		if err != nil || next <= row {
 			t.Fatalf("row %d after %d: %v", next, row, err)
@@ -173,7 +173,7 @@ func TestOutDegreesAreThoseOfALoop(t *testing.T) {
 		g := random([]int64{4, 0, 9, 1, 700}, 3, bits)
 		want := make([]int64, g.NumNodes)
 		for e := range g.NumEdges() {
-			want[g.Indices.At(e)]++
+			want[g.Indices.Element(e)]++
 		}
 		d, err := NewDegrees(g, false)
 		if err != nil {
@@ -183,7 +183,7 @@ func TestOutDegreesAreThoseOfALoop(t *testing.T) {
 		if d.Out(got); slices.Max(got) != 0 {
 			t.Errorf("int%d: degrees %v before anything is counted", bits, got)
 		}
-		for row := int64(0); row < g.Rows(); {
+		for row := int64(0); row < g.NumRows(); {
 			if row, err = d.Advance(3); err != nil {
 				t.Fatal(err)
 			}

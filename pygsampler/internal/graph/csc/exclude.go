@@ -12,8 +12,8 @@ type Exclusions struct {
 	rows map[int64][]int64
 }
 
-// Of returns the excluded offsets of row v.
-func (x *Exclusions) Of(v int64) []int64 {
+// Offsets returns the excluded offsets of row v.
+func (x *Exclusions) Offsets(v int64) []int64 {
 	if x == nil {
 		return nil
 	}
@@ -54,8 +54,8 @@ func (g *Relation) exclusionsAt(positions []int64) *Exclusions {
 	for lo := 0; lo < len(positions); {
 		// The row of a position is the last whose indptr is at or below it.
 		p := positions[lo]
-		v := int64(sort.Search(int(g.Rows()), func(r int) bool { return g.Indptr.At(int64(r)+1) > p }))
-		start, end := g.Indptr.At(v), g.Indptr.At(v+1)
+		v := int64(sort.Search(int(g.NumRows()), func(r int) bool { return g.Indptr.Element(int64(r)+1) > p }))
+		start, end := g.Indptr.Element(v), g.Indptr.Element(v+1)
 		hi := lo
 		for hi < len(positions) && positions[hi] < end {
 			positions[hi] -= start
@@ -114,7 +114,7 @@ func (g *Relation) buildLookup() {
 		inverse[i] = -1
 	}
 	for p := range n {
-		id := g.EdgeIDs.At(p)
+		id := g.EdgeIDs.Element(p)
 		if uint64(id) >= uint64(limit) || inverse[id] >= 0 {
 			g.sortByID()
 			return
@@ -129,7 +129,7 @@ func (g *Relation) sortByID() {
 	for i := range g.byID {
 		g.byID[i] = int64(i)
 	}
-	slices.SortStableFunc(g.byID, func(a, b int64) int { return cmp.Compare(g.EdgeIDs.At(a), g.EdgeIDs.At(b)) })
+	slices.SortStableFunc(g.byID, func(a, b int64) int { return cmp.Compare(g.EdgeIDs.Element(a), g.EdgeIDs.Element(b)) })
 }
 
 func (g *Relation) appendPositions(positions []int64, id int64) []int64 {
@@ -143,8 +143,8 @@ func (g *Relation) appendPositions(positions []int64, id int64) []int64 {
 			positions = append(positions, g.inverse[id])
 		}
 	default:
-		i := sort.Search(len(g.byID), func(i int) bool { return g.EdgeIDs.At(g.byID[i]) >= id })
-		for ; i < len(g.byID) && g.EdgeIDs.At(g.byID[i]) == id; i++ {
+		i := sort.Search(len(g.byID), func(i int) bool { return g.EdgeIDs.Element(g.byID[i]) >= id })
+		for ; i < len(g.byID) && g.EdgeIDs.Element(g.byID[i]) == id; i++ {
 			positions = append(positions, g.byID[i])
 		}
 	}

@@ -68,26 +68,26 @@ func TestExclude(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
-		for v := range g.Rows() {
+		for v := range g.NumRows() {
 			var want, kept []int64
-			for p := g.Indptr.At(v); p < g.Indptr.At(v+1); p++ {
+			for p := g.Indptr.Element(v); p < g.Indptr.Element(v+1); p++ {
 				if slices.Contains(exclude, ids[p]) {
-					want = append(want, p-g.Indptr.At(v))
+					want = append(want, p-g.Indptr.Element(v))
 				} else {
-					kept = append(kept, p-g.Indptr.At(v))
+					kept = append(kept, p-g.Indptr.Element(v))
 				}
 			}
-			if !slices.Equal(x.Of(v), want) {
-				t.Fatalf("%s: row %d: got %v, want %v", kind, v, x.Of(v), want)
+			if !slices.Equal(x.Offsets(v), want) {
+				t.Fatalf("%s: row %d: got %v, want %v", kind, v, x.Offsets(v), want)
 			}
 			for i, k := range kept {
-				if got := csc.Skip(x.Of(v), int64(i)); got != k {
+				if got := csc.Skip(x.Offsets(v), int64(i)); got != k {
 					t.Fatalf("%s: kept edge %d of row %d: got %d, want %d", kind, i, v, got, k)
 				}
 			}
 		}
-		for v := g.Rows(); v < g.NumNodes; v++ {
-			if x.Of(v) != nil {
+		for v := g.NumRows(); v < g.NumNodes; v++ {
+			if x.Offsets(v) != nil {
 				t.Fatalf("vertex %d has no edges", v)
 			}
 		}
@@ -113,7 +113,7 @@ func TestExcludeErrors(t *testing.T) {
 			}
 		}
 	}
-	if x, err := plain.Exclude(nil); x != nil || err != nil || x.Of(0) != nil {
+	if x, err := plain.Exclude(nil); x != nil || err != nil || x.Offsets(0) != nil {
 		t.Error("nothing excludes something")
 	}
 	empty := &csc.Relation{Indptr: csctest.Array([]int64{0}, 32), Indices: csctest.Array(nil, 32), NumNodes: 0}
@@ -134,14 +134,14 @@ func TestExcludeLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for v, want := range [][]int64{{5, 1<<31 + 99}, nil, {1}, {0, n - 1 - (1<<31 + 103)}} {
-		if !slices.Equal(x.Of(int64(v)), want) {
-			t.Errorf("row %d: got %v, want %v", v, x.Of(int64(v)), want)
+		if !slices.Equal(x.Offsets(int64(v)), want) {
+			t.Errorf("row %d: got %v, want %v", v, x.Offsets(int64(v)), want)
 		}
 	}
-	if got := csc.Skip(x.Of(0), 1<<31+97); got != 1<<31+98 {
+	if got := csc.Skip(x.Offsets(0), 1<<31+97); got != 1<<31+98 {
 		t.Errorf("got %d", got)
 	}
-	if got := csc.Skip(x.Of(0), 1<<31+98); got != 1<<31+100 {
+	if got := csc.Skip(x.Offsets(0), 1<<31+98); got != 1<<31+100 {
 		t.Errorf("got %d", got)
 	}
 }
@@ -167,8 +167,8 @@ func TestExcludeAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 			for v := range g.NumNodes {
-				if !slices.Equal(got.Of(v), want.Of(v)) {
-					t.Errorf("row %d: got %v, want %v", v, got.Of(v), want.Of(v))
+				if !slices.Equal(got.Offsets(v), want.Offsets(v)) {
+					t.Errorf("row %d: got %v, want %v", v, got.Offsets(v), want.Offsets(v))
 				}
 			}
 		})

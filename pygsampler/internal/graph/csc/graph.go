@@ -75,15 +75,15 @@ func (g *Graph) Validate() error {
 			return valueError("relations[%q]: expected ids of %d bits, as the first relation has them, got %d", e.Name, g.IDBits(), r.Indices.Bits)
 		case r.Kinds > 0:
 			return valueError("relations[%q]: expected rows that are not split, got %d types", e.Name, r.Kinds)
-		case r.Rows() > dst:
-			return valueError("relations[%q]: expected at most %d rows, one for each node, got %d", e.Name, dst, r.Rows())
+		case r.NumRows() > dst:
+			return valueError("relations[%q]: expected at most %d rows, one for each node, got %d", e.Name, dst, r.NumRows())
 		case r.NumNodes <= src:
 			continue
 		}
 		bad32 := func(a []int32) int64 { return outsideIn(a, src) }
 		bad64 := func(a []int64) int64 { return outsideIn(a, src) }
 		if i := firstIn(r.Indices, bad32, bad64); i >= 0 {
-			return valueError("%s: %s", strings.ReplaceAll(e.Name, "__", " "), Outside(i, src, r.Indices.At(i)))
+			return valueError("%s: %s", strings.ReplaceAll(e.Name, "__", " "), Outside(i, src, r.Indices.Element(i)))
 		}
 	}
 	return nil

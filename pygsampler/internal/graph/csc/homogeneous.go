@@ -41,11 +41,11 @@ func (g *Graph) ToHomogeneous(firsts []int64, crew Crew) (m memory.Memory, err e
 		return m, err
 	}
 	m.SetSize(size)
-	copy(memory.At[int64](m, 0, JoinedWords), words[:])
-	indptr := memory.At[int64](m, words[JoinedIndptr], nodes+1)
-	indices, edgeIDs := memory.At[int64](m, words[JoinedIndices], edges), memory.At[int64](m, words[JoinedEdgeIDs], edges)
-	number(memory.At[int32](m, words[JoinedEdgeTypes], ids), memory.At[int64](m, words[JoinedEdgeOwn], ids), firsts[:len(g.Relations)])
-	number(memory.At[int32](m, words[JoinedNodeTypes], nodes), memory.At[int64](m, words[JoinedNodeOwn], nodes), starts)
+	copy(memory.ViewAt[int64](m, 0, JoinedWords), words[:])
+	indptr := memory.ViewAt[int64](m, words[JoinedIndptr], nodes+1)
+	indices, edgeIDs := memory.ViewAt[int64](m, words[JoinedIndices], edges), memory.ViewAt[int64](m, words[JoinedEdgeIDs], edges)
+	number(memory.ViewAt[int32](m, words[JoinedEdgeTypes], ids), memory.ViewAt[int64](m, words[JoinedEdgeOwn], ids), firsts[:len(g.Relations)])
+	number(memory.ViewAt[int32](m, words[JoinedNodeTypes], nodes), memory.ViewAt[int64](m, words[JoinedNodeOwn], nodes), starts)
 	row := int64(0)
 	indptr[0] = 0
 	for k, kind := range g.NodeTypes {
@@ -72,17 +72,17 @@ func (g *Graph) ToHomogeneous(firsts []int64, crew Crew) (m memory.Memory, err e
 						if degree == 0 {
 							continue
 						}
-						for e := rel.Indptr.At(v); degree > 0; e, degree, out = e+1, degree-1, out+1 {
+						for e := rel.Indptr.Element(v); degree > 0; e, degree, out = e+1, degree-1, out+1 {
 							own := e
 							if rel.EdgeIDs.Bits != 0 {
-								own = rel.EdgeIDs.At(e)
+								own = rel.EdgeIDs.Element(e)
 							}
 							if uint64(own) >= uint64(firsts[r+1]-firsts[r]) {
 								err := valueError("%s: expected edge ids in [0, %d), got %d", of.Name, firsts[r+1]-firsts[r], own)
 								wrong.Store(&err)
 								return
 							}
-							indices[out], edgeIDs[out] = starts[of.Src]+rel.Indices.At(e), firsts[r]+own
+							indices[out], edgeIDs[out] = starts[of.Src]+rel.Indices.Element(e), firsts[r]+own
 						}
 					}
 				}
@@ -98,10 +98,10 @@ func (g *Graph) ToHomogeneous(firsts []int64, crew Crew) (m memory.Memory, err e
 
 // degree returns the in-degree of a node.
 func (g *Relation) degree(v int64) int64 {
-	if v >= g.Rows() {
+	if v >= g.NumRows() {
 		return 0
 	}
-	return g.Indptr.At(v+1) - g.Indptr.At(v)
+	return g.Indptr.Element(v+1) - g.Indptr.Element(v)
 }
 
 // number says of each id which of the types that begin at these places it is of, and which of it.

@@ -44,16 +44,16 @@ func ArrayOf[I Index](values []I) Array {
 // Len returns the number of elements.
 func (a Array) Len() int64 { return int64(max(len(a.I32), len(a.I64))) }
 
-// At returns element i.
-func (a Array) At(i int64) int64 {
+// Element returns element i.
+func (a Array) Element(i int64) int64 {
 	if a.Bits == 32 {
 		return int64(a.I32[i])
 	}
 	return a.I64[i]
 }
 
-// Of returns the slice of a whose element type is T; nil if a holds the other type.
-func Of[T Index](a Array) []T {
+// Elements returns the slice of a whose element type is T; nil if a holds the other type.
+func Elements[T Index](a Array) []T {
 	var s any = a.I64
 	var zero T
 	if _, is32 := any(zero).(int32); is32 {
@@ -98,8 +98,8 @@ type Relation struct {
 	copied  bool // whether copies are known
 }
 
-// Rows returns the number of rows that Indptr describes.
-func (g *Relation) Rows() int64 { return g.Indptr.Len() - 1 }
+// NumRows returns the number of rows that Indptr describes.
+func (g *Relation) NumRows() int64 { return g.Indptr.Len() - 1 }
 
 // Weights returns the weights of a row of degree edges from CSC position start on.
 func (g *Relation) Weights(start, degree int64) rng.Weights {

@@ -11,7 +11,7 @@ import (
 func values(a csc.Array) []int64 {
 	out := make([]int64, a.Len())
 	for i := range out {
-		out[i] = a.At(int64(i))
+		out[i] = a.Element(int64(i))
 	}
 	return out
 }
@@ -22,11 +22,11 @@ func TestBorrow(t *testing.T) {
 	copy(wide, []int64{4, -5})
 	a := csc.Borrow(int64(uintptr(unsafe.Pointer(&narrow[0]))), 3, 32)
 	b := csc.Borrow(int64(uintptr(unsafe.Pointer(&wide[0]))), 2, 64)
-	if a.Bits != 32 || a.Len() != 3 || a.At(1) != -2 || b.Bits != 64 || b.Len() != 2 || b.At(1) != -5 {
+	if a.Bits != 32 || a.Len() != 3 || a.Element(1) != -2 || b.Bits != 64 || b.Len() != 2 || b.Element(1) != -5 {
 		t.Errorf("got %v and %v", a, b)
 	}
 	narrow[2] = 7
-	if a.At(2) != 7 || &csc.Of[int32](a)[0] != &narrow[0] || csc.Of[int64](a) != nil || csc.Of[int32](b) != nil || &csc.Of[int64](b)[0] != &wide[0] {
+	if a.Element(2) != 7 || &csc.Elements[int32](a)[0] != &narrow[0] || csc.Elements[int64](a) != nil || csc.Elements[int32](b) != nil || &csc.Elements[int64](b)[0] != &wide[0] {
 		t.Error("not the caller's memory")
 	}
 	for _, bits := range []int{32, 64} {

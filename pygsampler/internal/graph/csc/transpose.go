@@ -106,8 +106,8 @@ func (t *Transposition) Run() (m memory.Memory, err error) {
 		return m, err
 	}
 	m.SetSize(size)
-	copy(memory.At[int64](m, 0, TransposedWords), words[:])
-	s := transposing{t, kind, max(kinds, 1), parts, memory.At[int64](m, words[TransposedIndptr], rows+1)}
+	copy(memory.ViewAt[int64](m, 0, TransposedWords), words[:])
+	s := transposing{t, kind, max(kinds, 1), parts, memory.ViewAt[int64](m, words[TransposedIndptr], rows+1)}
 	at, ids := words[TransposedIndices], words[TransposedEdgeIDs]
 	switch {
 	case g.Indices.Bits == 32 && g.EdgeIDBits() == 32:
@@ -165,7 +165,7 @@ func (t *Transposition) id(p int64) int64 {
 	if t.Relation.EdgeIDs.Bits == 0 {
 		return p
 	}
-	return t.Relation.EdgeIDs.At(p)
+	return t.Relation.EdgeIDs.Element(p)
 }
 
 // lower makes a at most value, and raise makes it at least that.
@@ -214,7 +214,7 @@ func transpose[T, E Index](s transposing, m memory.Memory, offIndices, offIDs in
 	}
 	defer scratch.Free()
 	counts := memory.Slice[uint64](scratch, s.parts*rows)
-	sources := Of[T](g.Indices)
+	sources := Elements[T](g.Indices)
 	if err := s.each(s.parts, func(part, lo, hi int64) {
 		counts := counts[part*rows : (part+1)*rows]
 		if s.kind == nil {
@@ -233,22 +233,22 @@ func transpose[T, E Index](s transposing, m memory.Memory, offIndices, offIDs in
 	if !firstPlaces(counts, s.indptr, s.parts, &s.Stop) {
 		return ErrStopped
 	}
-	indices := memory.At[T](m, offIndices, g.NumEdges())
+	indices := memory.ViewAt[T](m, offIndices, g.NumEdges())
 	var ids, own []E
 	if offIDs != 0 {
-		ids = memory.At[E](m, offIDs, g.NumEdges())
+		ids = memory.ViewAt[E](m, offIDs, g.NumEdges())
 		if g.EdgeIDs.Bits != 0 {
-			own = Of[E](g.EdgeIDs)
+			own = Elements[E](g.EdgeIDs)
 		}
 	}
 	return s.each(s.parts, func(part, lo, hi int64) {
 		counts := counts[part*rows : (part+1)*rows]
 		v := g.rowOf(lo)
-		end := g.Indptr.At(v + 1)
+		end := g.Indptr.Element(v + 1)
 		for p := lo; p < hi; p++ {
 			for p >= end {
 				v++
-				end = g.Indptr.At(v + 1)
+				end = g.Indptr.Element(v + 1)
 			}
 			row := int64(sources[p])
 			if s.kind != nil {
@@ -269,9 +269,9 @@ func transpose[T, E Index](s transposing, m memory.Memory, offIndices, offIDs in
 
 // rowOf is the row of the edge at a CSC position.
 func (g *Relation) rowOf(p int64) int64 {
-	lo, hi := int64(0), g.Rows()
+	lo, hi := int64(0), g.NumRows()
 	for lo < hi {
-		if middle := (lo + hi) / 2; g.Indptr.At(middle+1) <= p {
+		if middle := (lo + hi) / 2; g.Indptr.Element(middle+1) <= p {
 			lo = middle + 1
 		} else {
 			hi = middle
@@ -291,9 +291,9 @@ func (g *Relation) Ascends() bool {
 
 func ascends[T Index](g *Relation, indices []T) bool {
 	var falls atomic.Bool
-	Parallel(0, g.Rows(), func(lo, hi int64) {
+	Parallel(0, g.NumRows(), func(lo, hi int64) {
 		for v := lo; v < hi && !falls.Load(); v++ {
-			row := indices[g.Indptr.At(v):g.Indptr.At(v+1)]
+			row := indices[g.Indptr.Element(v):g.Indptr.Element(v+1)]
 			for i := 1; i < len(row); i++ {
 				if row[i] < row[i-1] {
 					falls.Store(true)
@@ -304,8 +304,8 @@ func ascends[T Index](g *Relation, indices []T) bool {
 	return !falls.Load()
 }
 
-// SameRows reports whether two graphs have the same arrays apart from edge ids.
-func SameRows(a, b *Relation) bool {
+// EqualRows reports whether two graphs have the same arrays apart from edge ids.
+func EqualRows(a, b *Relation) bool {
 	return a.NumNodes == b.NumNodes && a.Kinds == b.Kinds && same(a.Indptr, b.Indptr) && same(a.Indices, b.Indices)
 }
 

@@ -21,7 +21,7 @@ type form struct {
 }
 
 func readForm(m memory.Memory) (f form) {
-	w := memory.At[int64](m, 0, csc.TransposedWords)
+	w := memory.ViewAt[int64](m, 0, csc.TransposedWords)
 	f.rows, f.edges, f.idBits, f.edgeIDBits = w[csc.TransposedNumRows], w[csc.TransposedNumEdges], w[csc.TransposedIDBits], w[csc.TransposedEdgeIDBits]
 	f.kinds = w[csc.TransposedKinds]
 	f.indptr = batchtest.Ints(m, w[csc.TransposedIndptr], f.rows+1, 64)
@@ -44,11 +44,11 @@ func (f form) csc(nodes int64) *csc.Relation {
 func transposed(g *csc.Relation, kind func(id int64) int64, kinds int64) form {
 	type edge struct{ row, to, id int64 }
 	var edges []edge
-	for v := range g.Rows() {
-		for p := g.Indptr.At(v); p < g.Indptr.At(v+1); p++ {
-			e := edge{g.Indices.At(p), v, p}
+	for v := range g.NumRows() {
+		for p := g.Indptr.Element(v); p < g.Indptr.Element(v+1); p++ {
+			e := edge{g.Indices.Element(p), v, p}
 			if g.EdgeIDs.Bits != 0 {
-				e.id = g.EdgeIDs.At(p)
+				e.id = g.EdgeIDs.Element(p)
 			}
 			if kind != nil {
 				e.row = e.row*kinds + kind(e.id)
@@ -294,12 +294,12 @@ func TestSameRows(t *testing.T) {
 		{"other widths", csctest.Graph(rows, 3, 32, 64, true), false},
 		{"other offsets", csctest.Graph(rows, 3, 64, 32, true), false},
 	} {
-		if got := csc.SameRows(a, k.b); got != k.want {
+		if got := csc.EqualRows(a, k.b); got != k.want {
 			t.Errorf("%s: got %v", k.name, got)
 		}
 	}
 	empty := csctest.Graph(nil, 0, 32, 32, false)
-	if !csc.SameRows(empty, empty) {
+	if !csc.EqualRows(empty, empty) {
 		t.Error("a graph without rows is not the same as itself")
 	}
 }

@@ -18,19 +18,19 @@ func valueError(format string, args ...any) error {
 
 // Validate checks every invariant of the graph once, on all cores, and names the first violation.
 func (g *Relation) Validate() error {
-	if err := CheckSizes(g.Rows(), g.NumNodes, g.Kinds, g.Indices.Bits); err != nil {
+	if err := CheckSizes(g.NumRows(), g.NumNodes, g.Kinds, g.Indices.Bits); err != nil {
 		return err
 	}
-	if err := CheckEnds(g.Indptr.At(0), g.Indptr.At(g.Rows()), g.Rows(), g.NumEdges()); err != nil {
+	if err := CheckEnds(g.Indptr.Element(0), g.Indptr.Element(g.NumRows()), g.NumRows(), g.NumEdges()); err != nil {
 		return err
 	}
 	if i := firstIn(g.Indptr, decrease[int32], decrease[int64]); i >= 0 {
-		return Decrease(i, g.Indptr.At(i-1), g.Indptr.At(i))
+		return Decrease(i, g.Indptr.Element(i-1), g.Indptr.Element(i))
 	}
 	bad32 := func(a []int32) int64 { return outsideIn(a, g.NumNodes) }
 	bad64 := func(a []int64) int64 { return outsideIn(a, g.NumNodes) }
 	if i := firstIn(g.Indices, bad32, bad64); i >= 0 {
-		return Outside(i, g.NumNodes, g.Indices.At(i))
+		return Outside(i, g.NumNodes, g.Indices.Element(i))
 	}
 	if g.EdgeIDs.Bits != 0 && g.EdgeIDs.Len() != g.NumEdges() {
 		return valueError("edge_ids: expected %d elements (len(indices)), got %d", g.NumEdges(), g.EdgeIDs.Len())
@@ -52,7 +52,7 @@ func (g *Relation) CheckEdgeData() error {
 			continue
 		}
 		if i := firstIn(g.EdgeIDs, bad32, bad64); i >= 0 {
-			return valueError("edata[%q]: expected a value for each edge id, got %d of them and an edge with id %d", name, length, g.EdgeIDs.At(i))
+			return valueError("edata[%q]: expected a value for each edge id, got %d of them and an edge with id %d", name, length, g.EdgeIDs.Element(i))
 		}
 	}
 	return nil

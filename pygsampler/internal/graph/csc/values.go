@@ -96,8 +96,8 @@ func (v Values) Bytes() int64 { return v.length * dtypes[v.DType].size }
 
 func elements[T Number](v Values) []T { return unsafe.Slice((*T)(v.data), v.length) }
 
-// At returns element i as the nearest double.
-func (v Values) At(i int64) float64 {
+// Float64 returns element i as the nearest double.
+func (v Values) Float64(i int64) float64 {
 	at, to := [1]int64{i}, [1]float64{}
 	Gather(v, to[:], at[:])
 	return to[0]

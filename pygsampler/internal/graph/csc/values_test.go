@@ -15,7 +15,7 @@ func asFloats(t *testing.T, v Values, want []float64) {
 		t.Errorf("%s: got %v, want %v", v.DType, to, want)
 	}
 	for i, w := range want {
-		if got := v.At(int64(i)); got != w && got == got {
+		if got := v.Float64(int64(i)); got != w && got == got {
 			t.Errorf("%s: element %d is %v, want %v", v.DType, i, got, w)
 		}
 	}

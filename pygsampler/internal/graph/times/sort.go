@@ -61,8 +61,8 @@ func (s *Sort) Run() (m memory.Memory, err error) {
 			m = memory.Memory{}
 		}
 	}()
-	copy(memory.At[int64](m, 0, TimesWords), words[:])
-	given, keys := memory.At[int64](m, words[TimesGiven], s.Len), memory.At[int64](m, words[TimesKeys], edges)
+	copy(memory.ViewAt[int64](m, 0, TimesWords), words[:])
+	given, keys := memory.ViewAt[int64](m, words[TimesGiven], s.Len), memory.ViewAt[int64](m, words[TimesKeys], edges)
 	for i := range given {
 		if s.Float == nil {
 			given[i] = s.Int(int64(i))
@@ -77,30 +77,30 @@ func (s *Sort) Run() (m memory.Memory, err error) {
 	at, ids := words[TimesIndices], words[TimesEdgeIDs]
 	switch {
 	case bits == 32 && idBits == 32:
-		return m, order(s, given, keys, memory.At[int32](m, at, edges), memory.At[int32](m, ids, edges))
+		return m, order(s, given, keys, memory.ViewAt[int32](m, at, edges), memory.ViewAt[int32](m, ids, edges))
 	case bits == 32:
-		return m, order(s, given, keys, memory.At[int32](m, at, edges), memory.At[int64](m, ids, edges))
+		return m, order(s, given, keys, memory.ViewAt[int32](m, at, edges), memory.ViewAt[int64](m, ids, edges))
 	case idBits == 32:
-		return m, order(s, given, keys, memory.At[int64](m, at, edges), memory.At[int32](m, ids, edges))
+		return m, order(s, given, keys, memory.ViewAt[int64](m, at, edges), memory.ViewAt[int32](m, ids, edges))
 	}
-	return m, order(s, given, keys, memory.At[int64](m, at, edges), memory.At[int64](m, ids, edges))
+	return m, order(s, given, keys, memory.ViewAt[int64](m, at, edges), memory.ViewAt[int64](m, ids, edges))
 }
 
 // order fills the arrays by position.
 func order[I, E csc.Index](s *Sort, given, keys []int64, indices []I, ids []E) error {
 	g := s.Relation
-	source := csc.Of[I](g.Indices)
+	source := csc.Elements[I](g.Indices)
 	var wrong atomic.Pointer[error]
-	csc.Together((g.Rows()+unit-1)/unit, func(part int64) {
+	csc.Together((g.NumRows()+unit-1)/unit, func(part int64) {
 		var places []int64
-		for v := part * unit; v < min((part+1)*unit, g.Rows()) && !s.stop.Load(); v++ {
-			start, end := g.Indptr.At(v), g.Indptr.At(v+1)
+		for v := part * unit; v < min((part+1)*unit, g.NumRows()) && !s.stop.Load(); v++ {
+			start, end := g.Indptr.Element(v), g.Indptr.Element(v+1)
 			places = places[:0]
 			sorted, before := true, int64(math.MinInt64)
 			for p := start; p < end; p++ {
 				of, id := int64(source[p]), p
 				if g.EdgeIDs.Bits != 0 {
-					id = g.EdgeIDs.At(p)
+					id = g.EdgeIDs.Element(p)
 				}
 				if !s.ByVertex {
 					of = id
@@ -133,7 +133,7 @@ func order[I, E csc.Index](s *Sort, given, keys []int64, indices []I, ids []E) e
 					to := start + int64(i)
 					indices[to], ids[to] = source[p], E(p)
 					if g.EdgeIDs.Bits != 0 {
-						ids[to] = E(g.EdgeIDs.At(p))
+						ids[to] = E(g.EdgeIDs.Element(p))
 					}
 				}
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
-// Rows holds the times of a graph whose rows are sorted by time, as keys: integers in the same
+// SortedRows holds the times of a graph whose rows are sorted by time, as keys: integers in the same
 // order as the times. They are read-only, and any number of goroutines may read them.
-type Rows struct {
+type SortedRows struct {
 	Edges []int64 // by position; they ascend in each row
 	Of    []int64 // by edge id, or by node
 	// ByVertex says that the time of an edge is the time of its source node, and Of is by node.
@@ -49,7 +49,7 @@ func Time(key int64) float64 {
 }
 
 // Since returns the key of the first time that a rule admits under a bound.
-func (r *Rows) Since(bound int64, rule *Rule) int64 {
+func (r *SortedRows) Since(bound int64, rule *Rule) int64 {
 	if math.IsInf(rule.Window, 1) {
 		return math.MinInt64
 	}
@@ -63,7 +63,7 @@ func (r *Rows) Since(bound int64, rule *Rule) int64 {
 }
 
 // Within returns the part of degree edges from position start on that a bound admits.
-func (r *Rows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
+func (r *SortedRows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
 	keys := r.Edges[start : start+degree]
 	late, none := rule.late(bound)
 	if none {
@@ -82,7 +82,7 @@ func (rule *Rule) late(bound int64) (key int64, none bool) {
 
 // WithinEach computes Within for several rows under one bound, with interleaved searches, so that
 // their reads from memory overlap. starts and counts hold the rows, and then the admitted parts.
-func (r *Rows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
+func (r *SortedRows) WithinEach(starts, counts []int64, bound int64, rule *Rule) {
 	var lows, left [Side]int64
 	for len(starts) > 0 {
 		n := min(len(starts), Side)
@@ -108,7 +108,7 @@ const Side = 64
 
 // belowEach moves positions, from each of which left keys ascend, to the first key that is not less
 // than than.
-func (r *Rows) belowEach(lows, left []int64, than int64) {
+func (r *SortedRows) belowEach(lows, left []int64, than int64) {
 	var middles [Side]int64
 	for more := true; more; {
 		more = false
@@ -116,7 +116,7 @@ func (r *Rows) belowEach(lows, left []int64, than int64) {
 			middles[i] = lows[i] + max(n/2-1, 0)
 			more = more || n > few
 		}
-		prefetch.At(r.Edges, middles[:len(left)])
+		prefetch.Elements(r.Edges, middles[:len(left)])
 		for i, n := range left {
 			if n <= few {
 				continue
@@ -135,7 +135,7 @@ func (r *Rows) belowEach(lows, left []int64, than int64) {
 }
 
 // since leaves out, of the edges up to an end, those that are before a window.
-func (r *Rows) since(start int64, end int, bound int64, rule *Rule) (first, count int64) {
+func (r *SortedRows) since(start int64, end int, bound int64, rule *Rule) (first, count int64) {
 	begin := 0
 	if !math.IsInf(rule.Window, 1) {
 		begin = below(r.Edges[start:start+int64(end)], r.Since(bound, rule))

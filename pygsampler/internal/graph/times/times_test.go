@@ -28,7 +28,7 @@ func TestKeys(t *testing.T) {
 func TestWithin(t *testing.T) {
 	row := []int64{math.MinInt64, math.MinInt64, -7, -7, 0, 3, 3, 3, 9, math.MaxInt64}
 	for _, float := range []bool{false, true} {
-		r := Rows{Edges: slices.Clone(row), Float: float}
+		r := SortedRows{Edges: slices.Clone(row), Float: float}
 		if float {
 			for i, x := range row {
 				r.Edges[i] = Key(float64(x))
@@ -63,7 +63,7 @@ func TestWithin(t *testing.T) {
 func TestWithinEach(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 2))
 	for _, rows := range []int{0, 1, 2, Side - 1, Side, Side + 1, 3*Side + 7} {
-		r := Rows{}
+		r := SortedRows{}
 		var starts, counts []int64
 		for i := range rows {
 			n := random.Int64N(40)

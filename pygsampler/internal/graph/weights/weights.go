@@ -50,7 +50,7 @@ func (b *Build) Progress() (done, total int64) { return b.Done.Load(), 2 * b.Rel
 // Run returns the memory, with one reference.
 func (b *Build) Run() (m memory.Memory, err error) {
 	b.lowest.Store(math.MaxInt64)
-	rows := b.Relation.Rows()
+	rows := b.Relation.NumRows()
 	kept := make([]int64, rows+1)
 	// Values are stored in the order of ids, so that each read is a miss: those of a graph without
 	// removed edges, the usual case, are read once.
@@ -59,7 +59,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 		if m, err = b.place(&t, b.Relation.NumEdges(), true); err != nil {
 			return m, err
 		}
-		t.weights = memory.At[float64](m, memory.At[int64](m, 0, TablesWords)[TablesSums], b.Relation.NumEdges())
+		t.weights = memory.ViewAt[float64](m, memory.ViewAt[int64](m, 0, TablesWords)[TablesSums], b.Relation.NumEdges())
 	}
 	defer func() {
 		if err != nil && m != (memory.Memory{}) {
@@ -99,7 +99,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 // place allocates the memory for a number of edges, and sets the arrays of t.
 func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err error) {
 	g := b.Relation
-	rows := g.Rows()
+	rows := g.NumRows()
 	words := [TablesWords]int64{TablesNumRows: rows, TablesNumEdges: edges, TablesIDBits: int64(g.Indices.Bits), TablesEdgeIDBits: int64(g.EdgeIDBits())}
 	size := int64(TablesWords * 8)
 	place := func(word int, bytes int64, wanted bool) {
@@ -121,30 +121,30 @@ func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err er
 		return m, err
 	}
 	m.SetSize(size)
-	copy(memory.At[int64](m, 0, TablesWords), words[:])
+	copy(memory.ViewAt[int64](m, 0, TablesWords), words[:])
 	if !all {
-		copy(memory.At[int64](m, words[TablesIndptr], rows+1), t.kept)
+		copy(memory.ViewAt[int64](m, words[TablesIndptr], rows+1), t.kept)
 		t.indices = arrayAt(m, words[TablesIndices], edges, g.Indices.Bits)
 		t.ids = arrayAt(m, words[TablesEdgeIDs], edges, g.EdgeIDBits())
 	}
 	if !b.Mask {
-		t.alias = memory.At[uint64](m, words[TablesAlias], edges)
-		t.sums = memory.At[uint64](m, words[TablesSums], edges)
+		t.alias = memory.ViewAt[uint64](m, words[TablesAlias], edges)
+		t.sums = memory.ViewAt[uint64](m, words[TablesSums], edges)
 	}
 	return m, nil
 }
 
 func arrayAt(m memory.Memory, offset, n int64, bits int) csc.Array {
 	if bits == 32 {
-		return csc.Array{Bits: 32, I32: memory.At[int32](m, offset, n)}
+		return csc.Array{Bits: 32, I32: memory.ViewAt[int32](m, offset, n)}
 	}
-	return csc.Array{Bits: 64, I64: memory.At[int64](m, offset, n)}
+	return csc.Array{Bits: 64, I64: memory.ViewAt[int64](m, offset, n)}
 }
 
 // each runs f over ranges of rows, on all cores; a row is whole in one of them.
 func (b *Build) each(f func(lo, hi int64)) (err error) {
 	g := b.Relation
-	rows, edges := g.Rows(), g.NumEdges()
+	rows, edges := g.NumRows(), g.NumEdges()
 	// Ranges of about as many edges and rows each: row v begins at v + indptr[v] of both.
 	parts := (rows+edges)/chunk + 1
 	begin := func(part int64) int64 {
@@ -154,7 +154,7 @@ func (b *Build) each(f func(lo, hi int64)) (err error) {
 		}
 		lo, hi := int64(0), rows
 		for lo < hi {
-			if middle := (lo + hi) / 2; middle+g.Indptr.At(middle) < goal {
+			if middle := (lo + hi) / 2; middle+g.Indptr.Element(middle) < goal {
 				lo = middle + 1
 			} else {
 				hi = middle
@@ -176,7 +176,7 @@ func (b *Build) each(f func(lo, hi int64)) (err error) {
 			}
 			lo, hi := begin(part), begin(part+1)
 			f(lo, hi)
-			b.Done.Add(g.Indptr.At(hi) - g.Indptr.At(lo))
+			b.Done.Add(g.Indptr.Element(hi) - g.Indptr.Element(lo))
 		}
 	})
 	if b.Stop.Load() {
@@ -192,7 +192,7 @@ func Check(g *csc.Relation) error {
 	b.lowest.Store(math.MaxInt64)
 	err := b.each(func(lo, hi int64) {
 		for v := lo; v < hi; v++ {
-			begin, end := g.Indptr.At(v), g.Indptr.At(v+1)
+			begin, end := g.Indptr.Element(v), g.Indptr.Element(v+1)
 			before := uint64(0)
 			for p := begin; p < end; p++ {
 				if g.Alias[p]>>32 >= uint64(end-begin) || g.Sums[p] <= before || g.Sums[p]>>(room+1) != 0 {
@@ -214,14 +214,14 @@ func (b *Build) id(p int64) int64 {
 	if b.Relation.EdgeIDs.Bits == 0 {
 		return p
 	}
-	return b.Relation.EdgeIDs.At(p)
+	return b.Relation.EdgeIDs.Element(p)
 }
 
 // count counts the remaining edges of each row, and stores the weights if there is room.
 func (b *Build) count(t target, lo, hi int64) {
 	for v := lo; v < hi; v++ {
 		n := int64(0)
-		for p, end := b.Relation.Indptr.At(v), b.Relation.Indptr.At(v+1); p < end; p++ {
+		for p, end := b.Relation.Indptr.Element(v), b.Relation.Indptr.Element(v+1); p < end; p++ {
 			id := b.id(p)
 			if uint64(id) >= uint64(b.Len) {
 				b.refuse(max(id, b.Len))
@@ -267,11 +267,11 @@ func (b *Build) fill(t target, lo, hi int64) {
 		at, end := t.kept[v], t.kept[v+1]
 		if t.weights != nil {
 			s.weights = append(s.weights[:0], t.weights[at:end]...)
-			s.Row(s.weights, t.alias[at:end], t.sums[at:end])
+			s.BuildTables(s.weights, t.alias[at:end], t.sums[at:end])
 			continue
 		}
 		weights := s.weights[:0]
-		for p, end := g.Indptr.At(v), g.Indptr.At(v+1); p < end; p++ {
+		for p, end := g.Indptr.Element(v), g.Indptr.Element(v+1); p < end; p++ {
 			id := b.id(p)
 			w := b.Value(id)
 			if w == 0 {
@@ -279,7 +279,7 @@ func (b *Build) fill(t target, lo, hi int64) {
 			}
 			if t.indices.Bits != 0 {
 				n := at + int64(len(weights))
-				set(t.indices, n, g.Indices.At(p))
+				set(t.indices, n, g.Indices.Element(p))
 				set(t.ids, n, id)
 			}
 			weights = append(weights, w)
@@ -289,7 +289,7 @@ func (b *Build) fill(t target, lo, hi int64) {
 			panic(fmt.Sprintf("row %d had %d edges with weights, and now %d", v, end-at, len(weights)))
 		}
 		if t.alias != nil {
-			s.Row(weights, t.alias[at:end], t.sums[at:end])
+			s.BuildTables(weights, t.alias[at:end], t.sums[at:end])
 		}
 	}
 }
@@ -312,8 +312,8 @@ type Scratch struct {
 // room is the bits that a row's integer weights take together.
 const room = 62
 
-// Row computes the tables of a row of positive weights.
-func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
+// BuildTables computes the tables of a row of positive weights.
+func (s *Scratch) BuildTables(weights []float64, alias, sums []uint64) {
 	if len(weights) > 0 {
 		Sums(weights, sums)
 		s.vose(sums, alias)

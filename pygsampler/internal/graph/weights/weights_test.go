@@ -21,7 +21,7 @@ import (
 // tables are those of a row.
 func tables(weights ...float64) rng.Weights {
 	w := rng.Weights{Alias: make([]uint64, len(weights)), Sums: make([]uint64, len(weights))}
-	new(Scratch).Row(weights, w.Alias, w.Sums)
+	new(Scratch).BuildTables(weights, w.Alias, w.Sums)
 	return w
 }
 
@@ -311,19 +311,19 @@ func TestBuild(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				words := memory.At[int64](m, 0, TablesWords)
-				indptr := memory.At[int64](m, words[TablesIndptr], g.Rows()+1)
+				words := memory.ViewAt[int64](m, 0, TablesWords)
+				indptr := memory.ViewAt[int64](m, words[TablesIndptr], g.NumRows()+1)
 				indices := arrayAt(m, words[TablesIndices], words[TablesNumEdges], bits)
 				ids := arrayAt(m, words[TablesEdgeIDs], words[TablesNumEdges], int(words[TablesEdgeIDBits]))
-				for v := range g.Rows() {
+				for v := range g.NumRows() {
 					at, own := indptr[v], []float64(nil)
-					for p := g.Indptr.At(v); p < g.Indptr.At(v+1); p++ {
+					for p := g.Indptr.Element(v); p < g.Indptr.Element(v+1); p++ {
 						id := p
 						if withIDs {
-							id = g.EdgeIDs.At(p)
+							id = g.EdgeIDs.Element(p)
 						}
 						if weights[id] > 0 {
-							if indices.At(at) != g.Indices.At(p) || ids.At(at) != id {
+							if indices.Element(at) != g.Indices.Element(p) || ids.Element(at) != id {
 								t.Fatalf("row %d: another edge at %d", v, at)
 							}
 							at++
@@ -333,7 +333,7 @@ func TestBuild(t *testing.T) {
 					if at != indptr[v+1] {
 						t.Fatalf("row %d ends at %d, want %d", v, indptr[v+1], at)
 					}
-					if want := tables(own...); !mask && !slices.Equal(want.Sums, memory.At[uint64](m, words[TablesSums], words[TablesNumEdges])[indptr[v]:at]) {
+					if want := tables(own...); !mask && !slices.Equal(want.Sums, memory.ViewAt[uint64](m, words[TablesSums], words[TablesNumEdges])[indptr[v]:at]) {
 						t.Fatalf("row %d has other sums", v)
 					}
 				}
@@ -350,7 +350,7 @@ func TestBuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if words := memory.At[int64](m, 0, TablesWords); words[TablesIndptr] != 0 || words[TablesSums] == 0 {
+			if words := memory.ViewAt[int64](m, 0, TablesWords); words[TablesIndptr] != 0 || words[TablesSums] == 0 {
 				t.Errorf("words %v of positive weights", words)
 			}
 			m.Release()
@@ -387,13 +387,13 @@ func TestCheck(t *testing.T) {
 	g := csctest.Graph(degrees, 300, 32, 64, false)
 	n := g.NumEdges()
 	g.Alias, g.Sums = make([]uint64, n), make([]uint64, n)
-	for v := range g.Rows() {
-		lo, hi := g.Indptr.At(v), g.Indptr.At(v+1)
+	for v := range g.NumRows() {
+		lo, hi := g.Indptr.Element(v), g.Indptr.Element(v+1)
 		many := make([]float64, hi-lo)
 		for i := range many {
 			many[i] = 1 / float64(i+1)
 		}
-		new(Scratch).Row(many, g.Alias[lo:hi], g.Sums[lo:hi])
+		new(Scratch).BuildTables(many, g.Alias[lo:hi], g.Sums[lo:hi])
 	}
 	if err := Check(g); err != nil {
 		t.Fatal(err)

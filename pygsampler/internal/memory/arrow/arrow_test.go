@@ -23,10 +23,10 @@ func region(t *testing.T, n int64) (m memory.Memory, at map[int]int64) {
 	}
 	m.SetSize(64 + n*12)
 	for i := range n {
-		memory.At[int64](m, 0, n)[i] = 100 + i
-		memory.At[int32](m, n*8, n)[i] = int32(100 + i)
+		memory.ViewAt[int64](m, 0, n)[i] = 100 + i
+		memory.ViewAt[int32](m, n*8, n)[i] = int32(100 + i)
 	}
-	data := int64(uintptr(m.Data()))
+	data := int64(uintptr(m.Pointer()))
 	return m, map[int]int64{64: data, 32: data + n*8}
 }
 

@@ -67,9 +67,9 @@ func Parse(d *plan.Document) plan.Plan {
 	return p
 }
 
-// Of returns the fanouts of each relation of a graph. A hop names relations by name or by short
+// PerRelation returns the fanouts of each relation of a graph. A hop names relations by name or by short
 // name.
-func (f *Fanouts) Of(g *csc.Graph) ([][]int64, error) {
+func (f *Fanouts) PerRelation(g *csc.Graph) ([][]int64, error) {
 	fanouts := make([][]int64, len(g.Relations))
 	for i := range fanouts {
 		fanouts[i] = make([]int64, len(f.hops))
@@ -123,13 +123,13 @@ func named(g *csc.Graph, numbers map[string]int64) (map[string]int64, error) {
 
 // Fits returns an error for graphs whose relations do not match the fanouts.
 func (f *Fanouts) Fits(g *csc.Graph) error {
-	_, err := f.Of(g)
+	_, err := f.PerRelation(g)
 	return err
 }
 
 // Request returns the request to the CPU engine.
 func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
-	fanouts, err := p.Of(w.Graph)
+	fanouts, err := p.PerRelation(w.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, keys
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
-	fanouts, err := p.Of(g)
+	fanouts, err := p.PerRelation(g)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (p *Plan) Static(g *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.He
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
-	fanouts, err := p.Of(g)
+	fanouts, err := p.PerRelation(g)
 	if err != nil {
 		return nil, err
 	}

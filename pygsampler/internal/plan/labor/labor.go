@@ -52,7 +52,7 @@ func (p *Plan) of(g *csc.Graph) ([][]int64, error) {
 		return nil, fmt.Errorf(
 			"%w: edge_weights: expected 'ht', 'mean' or None for a heterogeneous graph, got 'sum'", request.ErrValue)
 	}
-	return p.Of(g)
+	return p.PerRelation(g)
 }
 
 func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {

@@ -75,9 +75,9 @@ func Parse(d *plan.Document) plan.Plan {
 	return &Plan{Options: o, device: &device}
 }
 
-// Beside returns the plan of a document of a comparison mode: the same batches on the CPU, and on a
+// ForComparison returns the plan of a document of a comparison mode: the same batches on the CPU, and on a
 // device the batches of the plan that launches returns.
-func Beside(d *plan.Document, mode string, launches func(Options) cuda.Plan) *Plan {
+func ForComparison(d *plan.Document, mode string, launches func(Options) cuda.Plan) *Plan {
 	o := ReadOptions(d)
 	o.plain(d, mode)
 	return &Plan{o, launches(o), mode}

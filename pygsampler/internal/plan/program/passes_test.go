@@ -36,15 +36,15 @@ func (m made) equal(n made) bool {
 // read copies a batch.
 func read(m memory.Memory) (b made) {
 	b.Batch = batchtest.Read(m)
-	l, _ := batch.LayoutOf(memory.At[int64](m, 0, batch.FixedWords))
-	words := memory.At[int64](m, 0, int64(l.Words()))
+	l, _ := batch.LayoutOf(memory.ViewAt[int64](m, 0, batch.FixedWords))
+	words := memory.ViewAt[int64](m, 0, int64(l.Words()))
 	for i := range l.Extras {
 		w := words[l.Extra(i):]
 		bytes := 4 * w[batch.ExtraLength]
 		if w[batch.ExtraKind] == 1 {
 			bytes = b.IDBits / 8 * w[batch.ExtraLength]
 		}
-		b.extras = append(b.extras, slices.Clone(memory.At[byte](m, w[batch.ExtraOffset], bytes)))
+		b.extras = append(b.extras, slices.Clone(memory.ViewAt[byte](m, w[batch.ExtraOffset], bytes)))
 	}
 	return b
 }

@@ -177,10 +177,10 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Relation: w.Graph.Relation(0), Exclude: w.Excluded(0)}, w.Crew, w.Stop)
 }
 
-// Apart returns the plan of the same program on a partitioned graph; the caller, which requests the
+// Partitioned returns the plan of the same program on a partitioned graph; the caller, which requests the
 // rows, knows which arrays exist.
-func (p *Plan) Apart() (plan.Plan, error) {
-	if err := p.Program.Apart(); err != nil {
+func (p *Plan) Partitioned() (plan.Plan, error) {
+	if err := p.Program.CheckPartitioned(); err != nil {
 		return nil, fmt.Errorf("%w: %w", request.ErrValue, err)
 	}
 	return &apart{p}, nil

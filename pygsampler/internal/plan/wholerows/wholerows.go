@@ -46,8 +46,8 @@ func (p *Plan) Hetero(w *plan.Work) *cpu.HeteroRequest {
 	return r
 }
 
-// Beside returns the edge arrays of a graph, in the order in which replies have their elements.
-func (p *Plan) Beside(g *csc.Relation) (of []csc.Values) {
+// Arrays returns the edge arrays of a graph, in the order in which replies have their elements.
+func (p *Plan) Arrays(g *csc.Relation) (of []csc.Values) {
 	for _, name := range p.arrays {
 		of = append(of, g.EdgeData[name])
 	}

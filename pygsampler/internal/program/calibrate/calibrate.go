@@ -173,12 +173,12 @@ func timed(g *csc.Relation, w way, lines []string) ([]float64, error) {
 
 // timesOf are the times in a batch: its last array.
 func timesOf(m memory.Memory, p *program.Program) []float64 {
-	blocks, extras := len(p.Matrices), p.Beside()
+	blocks, extras := len(p.Matrices), p.NumExtras()
 	l := batch.Homogeneous(blocks)
 	l.Extras = extras
-	at := memory.At[int64](m, 0, int64(l.Words()))[l.Extra(extras-1):]
+	at := memory.ViewAt[int64](m, 0, int64(l.Words()))[l.Extra(extras-1):]
 	var times []float64
-	for _, x := range memory.At[float32](m, at[batch.ExtraOffset], at[batch.ExtraLength]) {
+	for _, x := range memory.ViewAt[float32](m, at[batch.ExtraOffset], at[batch.ExtraLength]) {
 		times = append(times, float64(x))
 	}
 	return times

@@ -56,9 +56,9 @@ var known = of[Costs]{name: "costs.json", numbers: func(c Costs) []float64 {
 	}
 }}
 
-// Known returns the costs measured on this machine; if there are none, here is false and the costs
+// Measured returns the costs measured on this machine; if there are none, here is false and the costs
 // are Elsewhere.
-func Known() (c Costs, here bool) { return known.orElse(Elsewhere) }
+func Measured() (c Costs, here bool) { return known.orElse(Elsewhere) }
 
 // Keep writes the costs to the file that Known reads, and returns its path.
 func (c Costs) Keep() (path string, err error) { return known.keep(c) }

@@ -13,7 +13,7 @@ func TestCostsAreKept(t *testing.T) {
 	t.Setenv("PYGSAMPLER_CACHE", folder)
 	t.Cleanup(forgotten)
 	forgotten()
-	if c, here := Known(); here || c != Elsewhere {
+	if c, here := Measured(); here || c != Elsewhere {
 		t.Errorf("got %v, %t before any were measured", c, here)
 	}
 	mine := Elsewhere
@@ -23,7 +23,7 @@ func TestCostsAreKept(t *testing.T) {
 		t.Fatalf("got %q, %v", path, err)
 	}
 	for range 2 {
-		if c, here := Known(); !here || c != mine {
+		if c, here := Measured(); !here || c != mine {
 			t.Errorf("got %v, %t, want %v", c, here, mine)
 		}
 		forgotten() // as another process
@@ -36,7 +36,7 @@ func TestCostsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		forgotten()
-		if c, here := Known(); here || c != Elsewhere {
+		if c, here := Measured(); here || c != Elsewhere {
 			t.Errorf("%q: got %v, %t", text, c, here)
 		}
 	}

@@ -15,9 +15,9 @@ var DeviceElsewhere = Device{In: 0.017, Bit: 0.0007, Out: 0.11, More: 600, Turn:
 
 var knownDevice = of[Device]{name: "costs-gpu.json", numbers: func(d Device) []float64 { return []float64{d.In, d.Bit, d.Out, d.More, d.Turn} }}
 
-// KnownDevice returns the costs measured on this machine's GPU; if there are none, here is false
+// MeasuredDevice returns the costs measured on this machine's GPU; if there are none, here is false
 // and the costs are DeviceElsewhere.
-func KnownDevice() (d Device, here bool) { return knownDevice.orElse(DeviceElsewhere) }
+func MeasuredDevice() (d Device, here bool) { return knownDevice.orElse(DeviceElsewhere) }
 
 // Keep writes the costs to the file that KnownDevice reads, and returns its path.
 func (d Device) Keep() (path string, err error) { return knownDevice.keep(d) }

@@ -25,7 +25,7 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 		writeSum(&b, s.Program, g, seeds)
 	}
 	fmt.Fprintf(&b, "\nruns as %s\n", where)
-	costs, here := costs.Known()
+	costs, here := costs.Measured()
 	if !here {
 		b.WriteString("times by the costs of another machine: 'pygsampler calibrate' measures those of this one\n")
 	}

@@ -22,7 +22,7 @@ type choice struct {
 // choices returns the layout choices of a program, by the sizes of the model.
 func choices(p *program.Program, found []size, g Graph, c costs.Costs) (all []choice) {
 	works := layout.Works(p, c)
-	for i, ways := range layout.Of(p) {
+	for i, ways := range layout.Choose(p) {
 		n := &p.Nodes[i]
 		made := choice{node: i, ways: ways}
 		switch ways {
@@ -74,10 +74,10 @@ func onDevice(p *program.Program, found []size, g Graph, d costs.Device) (all []
 func writeLayouts(b *strings.Builder, p *program.Program, g Graph, seeds int64, c costs.Costs) {
 	found := sizes(p, g, seeds)
 	if !g.Device {
-		writeChoices(b, p, choices(p, found, g, c), layout.Turn(c, float64(g.Edges)), outBytes*float64(g.Edges)+idBytes*float64(g.Nodes))
+		writeChoices(b, p, choices(p, found, g, c), layout.Transpose(c, float64(g.Edges)), outBytes*float64(g.Edges)+idBytes*float64(g.Nodes))
 		return
 	}
-	d, here := costs.KnownDevice()
+	d, here := costs.MeasuredDevice()
 	all := onDevice(p, found, g, d)
 	if len(all) > 0 && !here {
 		b.WriteString("layouts by the costs of another GPU: 'pygsampler calibrate --device cuda' measures those of this one\n")

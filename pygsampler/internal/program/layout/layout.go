@@ -27,10 +27,10 @@ var (
 // Forced holds the names of the other layouts, by which experiments select them.
 var Forced = map[string]Ways{"vertices": Elements, "all_rows": Rows, "out_edges": Between}
 
-// Of returns the choices of all nodes. A vector over all graph nodes has one if edges read its
+// Choose returns the choices of all nodes. A vector over all graph nodes has one if edges read its
 // elements and these are computed from others; arrays and degrees are read in place. A slice has
 // one if its rows are reduced or chosen, and neither their order nor their number is visible.
-func Of(p *program.Program) []Ways {
+func Choose(p *program.Program) []Ways {
 	ways := make([]Ways, len(p.Nodes))
 	unseen(p, ways)
 	for i := range p.Nodes {
@@ -54,7 +54,7 @@ func Of(p *program.Program) []Ways {
 // have about as many out-edges as in-edges, and finding an edge by its row costs as much as reading
 // several.
 func OnDevice(p *program.Program) []Ways {
-	ways := Of(p)
+	ways := Choose(p)
 	for i := range p.Nodes {
 		if n := &p.Nodes[i]; ways[i] != Between || n.In[0] == n.In[1] && n.Layout != program.Other {
 			ways[i] = Ways{}
@@ -173,8 +173,8 @@ func AsRows(c costs.Costs, edges, vertices float64) (usual, other float64) {
 // out-edges of its rows.
 func Cross(c costs.Costs, in, out float64) (usual, other float64) { return c.Look * in, c.Out * out }
 
-// Turn returns the nanoseconds of finding the out-edges of all nodes of a graph, once.
-func Turn(c costs.Costs, edges float64) float64 { return c.Turn * edges }
+// Transpose returns the nanoseconds of finding the out-edges of all nodes of a graph, once.
+func Transpose(c costs.Costs, edges float64) float64 { return c.Turn * edges }
 
 // CrossOnDevice is Cross for a GPU.
 func CrossOnDevice(d costs.Device, in, out float64) (usual, other float64) {

@@ -31,7 +31,7 @@ func TestRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Of(p)[1] == Rows; got != want {
+		if got := Choose(p)[1] == Rows; got != want {
 			t.Errorf("%s: got %t", more, got)
 		}
 	}
@@ -59,7 +59,7 @@ return blocks %12, %10 "v"=%8`, "")
 	p = p.Marked(func(i int, n *program.Node) { n.Once = i == 9 })
 	want := make([]Ways, 13)
 	want[5], want[12] = Elements, Between
-	if got := Of(p); !slices.Equal(got, want) {
+	if got := Choose(p); !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 	c := costs.Costs{Map: 1, Exp: 10, Random: 100, Gather: 1000, Look: 3, Out: 7, Turn: 5, Row: 9, Wide: 2, Vertex: 4}

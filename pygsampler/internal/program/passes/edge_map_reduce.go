@@ -10,7 +10,7 @@ import (
 // which are reduced once. This is legal for the same reason as edgeMap.
 func edgeMapReduce(p *program.Program) (*program.Program, error) {
 	takers, fixed := takersOf(p), p.Fixed()
-	known, _ := costs.Known()
+	known, _ := costs.Measured()
 	// The maximal number of operations for which a value is recomputed instead of written and read.
 	cheapest := known.Operations()
 	cost := make([]int, len(p.Nodes))

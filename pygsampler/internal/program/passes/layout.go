@@ -11,7 +11,7 @@ import (
 // since an element is a function of its graph node only, and edges that are found by rows are put
 // in the order of columns and positions.
 func layouts(p *program.Program) (*program.Program, error) {
-	ways := layout.Of(p)
+	ways := layout.Choose(p)
 	return p.Marked(func(i int, n *program.Node) {
 		if ways[i] != (layout.Ways{}) {
 			n.Layout = program.Cheaper
@@ -22,7 +22,7 @@ func layouts(p *program.Program) (*program.Program, error) {
 // Forced returns the program with the other layout for some kinds of choices, by their names in
 // package layout.
 func Forced(p *program.Program, names []string) *program.Program {
-	ways, forced := layout.Of(p), map[layout.Ways]bool{}
+	ways, forced := layout.Choose(p), map[layout.Ways]bool{}
 	for _, name := range names {
 		forced[layout.Forced[name]] = true
 	}

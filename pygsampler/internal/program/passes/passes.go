@@ -111,7 +111,7 @@ func same(p, q *program.Program) bool {
 
 // checkMarks refuses marks on nodes that cannot have them.
 func checkMarks(p *program.Program) error {
-	fixed, takers, ways := p.Fixed(), takersOf(p), layout.Of(p)
+	fixed, takers, ways := p.Fixed(), takersOf(p), layout.Choose(p)
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		switch {

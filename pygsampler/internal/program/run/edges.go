@@ -108,7 +108,7 @@ func (c *call[I]) wholeEdges() *edges[I] {
 	if int64(len(e.indptr)) != g.NumNodes+1 {
 		e.indptr = make([]int64, g.NumNodes+1)
 		for v := range e.indptr {
-			e.indptr[v] = g.Indptr.At(min(int64(v), g.Rows()))
+			e.indptr[v] = g.Indptr.Element(min(int64(v), g.NumRows()))
 		}
 	}
 	e.rows, e.local = e.columns, c.indices
@@ -136,11 +136,11 @@ func (c *call[I]) bring(e *edges[I]) {
 	if err := c.near.Bring(e.columns.ids, c.Parts.Ask); err != nil {
 		panic(failure{err})
 	}
-	c.indices = csc.Of[I](c.near.Relation.Indices)
+	c.indices = csc.Elements[I](c.near.Relation.Indices)
 	if c.tellsCopies() {
 		c.copies = c.near.Copies()
 	}
-	c.near.Rows(e.columns.ids, e.shift, e.indptr)
+	c.near.Locate(e.columns.ids, e.shift, e.indptr)
 	at := int64(0)
 	for i, start := range e.shift {
 		degree := e.indptr[i]
@@ -155,7 +155,7 @@ func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 	rows, at := int64(len(indptr))-1, int64(0)
 	for i, v := range e.columns.ids {
 		if i%tileEdges == 0 {
-			prefetch.At(indptr, e.columns.ids[i:min(i+tileEdges, len(e.columns.ids))])
+			prefetch.Elements(indptr, e.columns.ids[i:min(i+tileEdges, len(e.columns.ids))])
 		}
 		start, end := int64(0), int64(0)
 		if int64(v) < rows {

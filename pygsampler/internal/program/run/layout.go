@@ -21,7 +21,7 @@ import (
 // known returns the costs of this machine, and of the elements of this program's vectors.
 func (c *call[I]) known() (costs.Costs, []layout.Work) {
 	if c.works == nil {
-		c.costs, _ = costs.Known()
+		c.costs, _ = costs.Measured()
 		c.works = layout.Works(c.Program, c.costs)
 	}
 	return c.costs, c.works
@@ -151,7 +151,7 @@ func (c *call[I]) outEdges(forced bool, rows *list[I], in int64) *outEdges {
 	}
 	defer t.mu.Unlock()
 	if t.out.Load() == nil && !t.refused {
-		if t.lost += usual - other; forced || t.lost >= layout.Turn(known, edges) {
+		if t.lost += usual - other; forced || t.lost >= layout.Transpose(known, edges) {
 			t.out.Store(c.turned())
 			t.refused = t.out.Load() == nil
 		}
@@ -197,15 +197,15 @@ func (c *call[I]) turned() *outEdges {
 	case err != nil:
 		panic(failure{err})
 	}
-	words := memory.At[int64](m, 0, csc.TransposedWords)
+	words := memory.ViewAt[int64](m, 0, csc.TransposedWords)
 	array := func(at, bits int64) csc.Array {
 		if bits == 32 {
-			return csc.ArrayOf(memory.At[int32](m, at, words[csc.TransposedNumEdges]))
+			return csc.ArrayOf(memory.ViewAt[int32](m, at, words[csc.TransposedNumEdges]))
 		}
-		return csc.ArrayOf(memory.At[int64](m, at, words[csc.TransposedNumEdges]))
+		return csc.ArrayOf(memory.ViewAt[int64](m, at, words[csc.TransposedNumEdges]))
 	}
 	out := &outEdges{
-		indptr: memory.At[int64](m, words[csc.TransposedIndptr], words[csc.TransposedNumRows]+1),
+		indptr: memory.ViewAt[int64](m, words[csc.TransposedIndptr], words[csc.TransposedNumRows]+1),
 		to:     array(words[csc.TransposedIndices], words[csc.TransposedIDBits]),
 		places: array(words[csc.TransposedEdgeIDs], words[csc.TransposedEdgeIDBits]),
 	}
@@ -236,13 +236,13 @@ func (c *call[I]) crossByRows(out *outEdges, rows, columns *list[I]) *edges[I] {
 		}()
 		isColumn = func(v I) uint64 { return members[v>>6] >> (v & 63) & 1 }
 	}
-	to := csc.Of[I](out.to)
+	to := csc.Elements[I](out.to)
 	for k, u := range rows.ids {
 		if k%claimed == 0 {
 			c.check()
 		}
 		for at := out.indptr[u]; at < out.indptr[u+1]; at++ {
-			places[n], inRow[n], inColumn[n] = out.places.At(at), I(k), to[at]
+			places[n], inRow[n], inColumn[n] = out.places.Element(at), I(k), to[at]
 			n += int64(isColumn(to[at]))
 		}
 	}

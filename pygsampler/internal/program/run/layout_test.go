@@ -14,7 +14,7 @@ import (
 
 // laid is a program whose choices of layouts are these.
 func laid(p *program.Program, way program.Layout) *program.Program {
-	ways := layout.Of(p)
+	ways := layout.Choose(p)
 	return p.Marked(func(i int, n *program.Node) {
 		if ways[i] != (layout.Ways{}) {
 			n.Layout = way
@@ -25,7 +25,7 @@ func laid(p *program.Program, way program.Layout) *program.Program {
 // costing has batches choose by costs, until the test ends.
 func costing(t *testing.T, change func(c *costs.Costs)) {
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
-	before, here := costs.Known()
+	before, here := costs.Measured()
 	c := costs.Elsewhere
 	change(&c)
 	if _, err := c.Keep(); err != nil {
@@ -52,7 +52,7 @@ func TestLayouts(t *testing.T) {
 		"sum %13 axis=0", "mul %10, %14 axis=0", "return blocks %15, %6 \"all\"=%8")
 	met := map[layout.Ways]bool{}
 	for _, p := range all {
-		for _, ways := range layout.Of(p) {
+		for _, ways := range layout.Choose(p) {
 			met[ways] = true
 		}
 	}
@@ -92,7 +92,7 @@ func TestElementsAreStored(t *testing.T) {
 	p := laid(parse(t, "", "seeds", "slice %0", "random site=0", "spread %1, %2 axis=1", "sum %3 axis=1", "return vectors \"s\"=%4"), program.Cheaper)
 	edges := func(seeds []int64) (n float64) {
 		for _, v := range seeds {
-			n += float64(g.Indptr.At(v+1) - g.Indptr.At(v))
+			n += float64(g.Indptr.Element(v+1) - g.Indptr.Element(v))
 		}
 		return n
 	}

@@ -12,7 +12,7 @@ func (c *call[I]) makeList(i int) *list[I] {
 	case program.Seeds:
 		ids := take[I](&c.arena, c.Seeds.Len())
 		for k := range ids {
-			ids[k] = I(c.Seeds.At(int64(k)))
+			ids[k] = I(c.Seeds.Element(int64(k)))
 		}
 		return &list[I]{ids}
 	case program.Column:

@@ -48,20 +48,20 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		}
 	}
 	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(c.Relation.EdgeIDBits()) / 8}
-	extras := make([]extra[I], c.Beside())
-	size := width.Vertices(int64(len(nodes))+2*int64(len(index))) + 3*batch.Alignment
+	extras := make([]extra[I], c.NumExtras())
+	size := width.Nodes(int64(len(nodes))+2*int64(len(index))) + 3*batch.Alignment
 	for i, e := range c.Extras {
 		if e.Block > 0 {
 			size += batch.EdgeWeights(blocks[e.Block-1].edges.count()) + batch.Alignment
 			continue
 		}
 		extras[i] = c.extra(e.Node)
-		size += width.Vertices(extras[i].length()) + batch.Alignment
+		size += width.Nodes(extras[i].length()) + batch.Alignment
 	}
 	if c.Timed {
 		e := &extras[len(c.Extras)]
 		e.values = c.clock
-		size += width.Vertices(e.length()) + batch.Alignment
+		size += width.Nodes(e.length()) + batch.Alignment
 	}
 	for i := range blocks {
 		if err := fits32[I](blocks[i].edges.count()); err != nil {
@@ -92,8 +92,8 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		return offset
 	}
 	putIDs := func(ids []I) int64 {
-		offset := place(width.Vertices(int64(len(ids))))
-		copy(memory.At[I](out.Memory, offset, int64(len(ids))), ids)
+		offset := place(width.Nodes(int64(len(ids))))
+		copy(memory.ViewAt[I](out.Memory, offset, int64(len(ids))), ids)
 		return offset
 	}
 	out.Set(batch.WordIDBits, width.ID*8)
@@ -105,9 +105,9 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 	out.Set(batch.WordNodes, at)
 	out.Set(batch.WordOutputIndex, putIDs(index))
 	if !distinct {
-		at = place(width.Vertices(c.Seeds.Len()))
-		for i, seeds := int64(0), memory.At[I](out.Memory, at, c.Seeds.Len()); i < c.Seeds.Len(); i++ {
-			seeds[i] = I(c.Seeds.At(i))
+		at = place(width.Nodes(c.Seeds.Len()))
+		for i, seeds := int64(0), memory.ViewAt[I](out.Memory, at, c.Seeds.Len()); i < c.Seeds.Len(); i++ {
+			seeds[i] = I(c.Seeds.Element(i))
 		}
 	}
 	out.Set(batch.WordOutputNodes, at)
@@ -145,12 +145,12 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		case e.dense != nil:
 			offset = place(e.length() * 4)
 			out.SetRows(i, e.dense.width)
-			for k, to := 0, memory.At[float32](out.Memory, offset, e.length()); k < len(to); k++ {
+			for k, to := 0, memory.ViewAt[float32](out.Memory, offset, e.length()); k < len(to); k++ {
 				to[k] = single(float64(e.dense.data[k]))
 			}
 		default:
 			offset = place(e.length() * 4)
-			for k, to := 0, memory.At[float32](out.Memory, offset, e.length()); k < len(to); k++ {
+			for k, to := 0, memory.ViewAt[float32](out.Memory, offset, e.length()); k < len(to); k++ {
 				to[k] = single(e.values[k])
 			}
 		}
@@ -171,7 +171,7 @@ func (c *call[I]) numbered() (nodes, index []I, blocks []block[I], distinct bool
 	nodes = c.numbering(most)
 	index = take[I](&c.arena, c.Seeds.Len())
 	for i := range index {
-		index[i] = I(c.Seeds.At(int64(i)))
+		index[i] = I(c.Seeds.Element(int64(i)))
 	}
 	n := c.claim(index, nodes, 0)
 	distinct = n == c.Seeds.Len()
@@ -211,7 +211,7 @@ func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
 	n := c.claim(own, nodes, 0)
 	index = take[I](&c.arena, c.Seeds.Len())
 	for i := range index {
-		index[i] = I(c.Seeds.At(int64(i)))
+		index[i] = I(c.Seeds.Element(int64(i)))
 	}
 	cpu.Find(&c.numbers, index)
 	b := block[I]{edges: c.edgesOf(c.Matrices[0]), dst: n, src: n}
@@ -230,19 +230,19 @@ func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
 // write writes the arrays of a block: destination by destination, the edges of each in the matrix's order.
 func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]int64) {
 	e, n := b.edges, b.edges.count()
-	indptr := memory.At[I](m, words[batch.BlockIndptr], b.dst+1)
+	indptr := memory.ViewAt[I](m, words[batch.BlockIndptr], b.dst+1)
 	move := c.moves(b, indptr)
-	indices := memory.At[I](m, words[batch.BlockIndices], n)
+	indices := memory.ViewAt[I](m, words[batch.BlockIndices], n)
 	weights := make([][]float32, len(b.values))
 	for i, v := range b.values {
-		weights[i] = memory.At[float32](m, v.at, n)
+		weights[i] = memory.ViewAt[float32](m, v.at, n)
 	}
 	var narrow []int32
 	var wide []int64
 	if c.Relation.EdgeIDBits() == 32 {
-		narrow = memory.At[int32](m, words[batch.BlockEdgeIDs], n)
+		narrow = memory.ViewAt[int32](m, words[batch.BlockEdgeIDs], n)
 	} else {
-		wide = memory.At[int64](m, words[batch.BlockEdgeIDs], n)
+		wide = memory.ViewAt[int64](m, words[batch.BlockEdgeIDs], n)
 	}
 	c.tiles(e, func(w *worker, lo, hi int64) {
 		ev := evaluatorOf[I](w, c)

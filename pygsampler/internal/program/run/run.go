@@ -106,7 +106,7 @@ func (c *call[I]) mark(i int) {
 func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.Memory, error) {
 	c := &call[I]{
 		Request: r, scratch: takeScratch(), crew: crew, team: new(team), stop: stop,
-		indices: csc.Of[I](r.Relation.Indices), values: make([]value[I], len(r.Nodes)),
+		indices: csc.Elements[I](r.Relation.Indices), values: make([]value[I], len(r.Nodes)),
 	}
 	defer c.scratch.put()
 	defer c.team.dismiss()
@@ -122,7 +122,7 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		}
 	}
 	for i := range r.Seeds.Len() {
-		if v := r.Seeds.At(i); uint64(v) >= uint64(r.Relation.NumNodes) {
+		if v := r.Seeds.Element(i); uint64(v) >= uint64(r.Relation.NumNodes) {
 			return memory.Memory{}, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, r.Relation.NumNodes, v)
 		}
 	}
@@ -156,7 +156,7 @@ func (c *call[I]) tellsCopies() bool {
 func (c *call[I]) apart() (err error) {
 	own, g := *c.Request, c.Relation
 	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(g.EdgeIDBits()) / 8}
-	if c.near, err = cpu.NewNear[I](g.NumNodes, g.NumNodes, own.Parts.Bounds, width, own.Arrays, &c.here); err != nil {
+	if c.near, err = cpu.NewRemoteRows[I](g.NumNodes, g.NumNodes, own.Parts.Bounds, width, own.Arrays, &c.here); err != nil {
 		return err
 	}
 	own.Relation = &c.near.Relation

@@ -51,14 +51,14 @@ type result struct {
 
 func read(m memory.Memory, p *program.Program) result {
 	r := result{batchtest.Read(m), map[string][]int64{}, map[string][]float32{}}
-	l, _ := batch.LayoutOf(memory.At[int64](m, 0, batch.FixedWords))
-	words := memory.At[int64](m, 0, int64(l.Words()))
+	l, _ := batch.LayoutOf(memory.ViewAt[int64](m, 0, batch.FixedWords))
+	words := memory.ViewAt[int64](m, 0, int64(l.Words()))
 	for i, e := range p.Extras {
 		w := words[l.Extra(i):]
 		if length, at := w[batch.ExtraLength], w[batch.ExtraOffset]; w[batch.ExtraKind] == 1 {
 			r.Lists[e.Name] = batchtest.Ints(m, at, length, r.IDBits)
 		} else {
-			r.Vectors[e.Name] = slices.Clone(memory.At[float32](m, at, length))
+			r.Vectors[e.Name] = slices.Clone(memory.ViewAt[float32](m, at, length))
 		}
 	}
 	return r

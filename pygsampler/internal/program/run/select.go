@@ -66,7 +66,7 @@ func (c *call[I]) uniform(n *program.Node) *edges[I] {
 				start, degree := p.indptr[col], p.indptr[col+1]-p.indptr[col]
 				row := from[e.indptr[col]:e.indptr[col+1]]
 				switch {
-				case rule.Whole(degree):
+				case rule.TakesAll(degree):
 					for j := range row {
 						row[j] = int64(j)
 					}

@@ -135,7 +135,7 @@ func TestIndividualByWeight(t *testing.T) {
 				got := chosenIDs(sampled(t, p, g, of), 0)
 				stream := rng.NewStream(of.Seed, of.Epoch, of.Number, 5, rng.Neighbors)
 				for i, v := range seeds {
-					start, end := g.Indptr.At(v), g.Indptr.At(v+1)
+					start, end := g.Indptr.Element(v), g.Indptr.Element(v+1)
 					naive := naiveRace
 					if replace {
 						naive = naiveDraws

@@ -325,9 +325,9 @@ func (ev *evaluator[I]) kept(to []float64) {
 	column, start, excluded := int64(-1), int64(0), []int64(nil)
 	for k, c := range ev.columns() {
 		if c != column {
-			column, excluded = c, ev.Exclude.Of(int64(of[c]))
+			column, excluded = c, ev.Exclude.Offsets(int64(of[c]))
 			if len(excluded) > 0 {
-				start = ev.Relation.Indptr.At(int64(of[c]))
+				start = ev.Relation.Indptr.Element(int64(of[c]))
 			}
 		}
 		if len(excluded) > 0 {
@@ -403,7 +403,7 @@ func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 		}
 		if ev.Exclude != nil {
 			v := int64(ev.root.set.columns.ids[ev.columns()[k]])
-			start, excluded := ev.Relation.Indptr.At(v), ev.Exclude.Of(v)
+			start, excluded := ev.Relation.Indptr.Element(v), ev.Exclude.Offsets(v)
 			out = func(p int64) bool {
 				_, is := slices.BinarySearch(excluded, p-start)
 				return is
@@ -564,8 +564,8 @@ func (s span[I]) node(k int) int64 {
 }
 
 func (c *call[I]) degree(v int64) int64 {
-	if p := c.Relation.Indptr; v < c.Relation.Rows() {
-		return p.At(v+1) - p.At(v)
+	if p := c.Relation.Indptr; v < c.Relation.NumRows() {
+		return p.Element(v+1) - p.Element(v)
 	}
 	return 0
 }

@@ -81,18 +81,18 @@ func numbered(stream rng.Stream, w *worker, lo, hi int64, tell func(states []uin
 // fetchRows prefetches the reads of row.
 func (c *call[I]) fetchRows(vertices []I) {
 	if p := c.Relation.Indptr; p.Bits == 32 {
-		prefetch.At(p.I32, vertices)
+		prefetch.Elements(p.I32, vertices)
 	} else {
-		prefetch.At(p.I64, vertices)
+		prefetch.Elements(p.I64, vertices)
 	}
 }
 
 // row returns the offset and the number of the in-edges of a node.
 func (c *call[I]) row(v int64) (start, degree int64) {
 	p := c.Relation.Indptr
-	if v >= c.Relation.Rows() {
+	if v >= c.Relation.NumRows() {
 		return 0, 0
 	}
-	start = p.At(v)
-	return start, p.At(v+1) - start
+	start = p.Element(v)
+	return start, p.Element(v+1) - start
 }

@@ -9,7 +9,7 @@ import (
 // result writes the batch.
 func (w *writer) result() {
 	blocks := len(w.p.Matrices)
-	w.line("Batching b(m, %d, %d);", blocks, w.p.Beside())
+	w.line("Batching b(m, %d, %d);", blocks, w.p.NumExtras())
 	before := w.text.Numberings
 	w.text.Numberings++
 	if w.p.Result == program.Subgraph {

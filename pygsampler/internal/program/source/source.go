@@ -127,9 +127,9 @@ func Turning() Text {
 	return Text{Source: "#include \"program/result.cuh\"\n#include \"program/submatrix.cuh\"\n" + opening + "  if (!turn(m)) return;\n" + closing}
 }
 
-// Of returns the program's text, or an error. The text reads the values that are cached with a
+// Generate returns the program's text, or an error. The text reads the values that are cached with a
 // graph.
-func Of(p *program.Program) (Text, error) {
+func Generate(p *program.Program) (Text, error) {
 	for i := range p.Nodes {
 		if n := &p.Nodes[i]; (n.Op == program.Project || n.Op == program.Item) && n.Tensor == nil {
 			return Text{}, fmt.Errorf("%%%d: %s: expected an input %q, got none", i, n.Op, n.Name)
@@ -138,9 +138,9 @@ func Of(p *program.Program) (Text, error) {
 	return write(p, p.Wants(func(i int) bool { return p.Nodes[i].Once }), true)
 }
 
-// Making returns the text that computes the cached values for another text: the values of nodes,
+// NodeValues returns the text that computes the cached values for another text: the values of nodes,
 // one after another, each aligned to a cache line.
-func Making(p *program.Program, nodes []int) (Text, error) {
+func NodeValues(p *program.Program, nodes []int) (Text, error) {
 	q := *p
 	q.Result, q.Matrices, q.Extras, q.Timed = program.Vectors, nil, nil, false
 	for _, node := range nodes {

@@ -117,7 +117,7 @@ func textOf(t *testing.T, name string) Text {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Of(p)
+	text, err := Generate(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestLayouts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for way, want := range map[program.Layout]string{program.Cheaper: "false)", program.Other: "true)"} {
-			got, err := Of(p.Marked(func(_ int, n *program.Node) { n.Layout = way }))
+			got, err := Generate(p.Marked(func(_ int, n *program.Node) { n.Layout = way }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestNamesAreNoCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := Of(p); err != nil || same.Source != hostile.Source {
+	if same, err := Generate(p); err != nil || same.Source != hostile.Source {
 		t.Errorf("expected one text for all names, got\n%s\nand\n%s", hostile.Source, same.Source)
 	}
 }
@@ -200,7 +200,7 @@ return vectors "rows"=%4`, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Of(p)
+	text, err := Generate(p)
 	if err != nil || strings.Contains(text.Source, "sum_groups") || strings.Contains(text.Source, "op_div") {
 		t.Errorf("expected no sum and no quotient, got %v\n%s", err, text.Source)
 	}
@@ -215,7 +215,7 @@ func TestConstants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, err := Of(p); err != nil || !strings.Contains(text.Source, "x2 = "+want+";") {
+		if text, err := Generate(p); err != nil || !strings.Contains(text.Source, "x2 = "+want+";") {
 			t.Errorf("%s: expected %s, got %v\n%s", value, want, err, text.Source)
 		}
 	}
@@ -232,7 +232,7 @@ func TestShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Of(p)
+	text, err := Generate(p)
 	if stored := strings.Count(text.Source, "store(m,"); err != nil || stored < 20 || len(text.Source) > 200*len(lines) {
 		t.Errorf("expected values to be stored now and then, got %d times in %d bytes, %v", stored, len(text.Source), err)
 	}
@@ -257,7 +257,7 @@ func TestLongProgramsFitTheSharedMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := Of(p)
+		text, err := Generate(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestCompiled(t *testing.T) {
 		if name == "by rows" {
 			p, err := program.Parse(programs["subgraph"], "w")
 			if err == nil {
-				text, err = Of(p.Marked(func(_ int, n *program.Node) { n.Layout = program.Other }))
+				text, err = Generate(p.Marked(func(_ int, n *program.Node) { n.Layout = program.Other }))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -326,11 +326,11 @@ func TestDenseCompiled(t *testing.T) {
 		}
 	}
 	p = p.Marked(func(i int, n *program.Node) { n.Once = i == 9 })
-	text, err := Of(p)
+	text, err := Generate(p)
 	if err != nil || len(text.Once) != 1 || !strings.Contains(text.Source, "extra_edges(") {
 		t.Fatalf("got %v, %v of\n%s", err, text.Once, text.Source)
 	}
-	made, err := Making(p, text.Once)
+	made, err := NodeValues(p, text.Once)
 	if err != nil || !strings.Contains(made.Source, "keep_rows<") {
 		t.Fatalf("got %v of\n%s", err, made.Source)
 	}
@@ -352,7 +352,7 @@ func TestInputsAreBoundBeforeATextIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(p); err == nil || err.Error() != "%3: project: expected an input \"W\", got none" {
+	if _, err := Generate(p); err == nil || err.Error() != "%3: project: expected an input \"W\", got none" {
 		t.Errorf("got %v", err)
 	}
 }

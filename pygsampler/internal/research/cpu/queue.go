@@ -66,7 +66,7 @@ func run(b *cpu.Batch, fetchSize int) (cpu.ChosenRows, error) {
 		if !full && !long {
 			f.slots = make(map[task.Task]int64, f.queue.Published())
 			for slot := range f.queue.Published() {
-				f.slots[f.queue.At(slot)] = slot
+				f.slots[f.queue.Task(slot)] = slot
 			}
 			return f, nil
 		}
@@ -130,7 +130,7 @@ func drain(b *cpu.Batch, fetchSize int, tasks, edges int64) (*finishedTasks, err
 			f.rows[slot] = row
 			fresh = fresh[:0]
 			for _, p := range f.positions[row.first : row.first+row.take] {
-				fresh = seen.Claim(fresh, b.Relation.Indices.At(p), int(t.Hop)+1)
+				fresh = seen.Claim(fresh, b.Relation.Indices.Element(p), int(t.Hop)+1)
 			}
 			if !f.queue.Publish(fresh) {
 				return

@@ -85,7 +85,7 @@ type bspBatch struct {
 // Launch makes a batch hop by hop, waiting for the device where a hop's size decides
 // what comes next; the batch is complete, or has failed, when it returns.
 func (p *BSP) Launch(f *cuda.Flight) error {
-	kernels, err := cuda.Kept(f.Engine(), "bsp", loadBSP)
+	kernels, err := cuda.Cached(f.Engine(), "bsp", loadBSP)
 	if err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func bspScratch(room cuda.HopRoom) (firstsAt, bytes uint64) {
 func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 	seeds, rowCapacity := int64(b.args.NumSeeds), b.room.RowCapacity
 	b.used = batch.Homogeneous(b.hops).Place()
-	b.offIndex = b.used.Next(b.widths.Vertices(seeds))
-	b.offGiven = b.used.Next(b.widths.Vertices(seeds))
+	b.offIndex = b.used.Next(b.widths.Nodes(seeds))
+	b.offGiven = b.used.Next(b.widths.Nodes(seeds))
 	// With room for the first rows, too: who claims the seeds leaves to who counts those what of them is wrong.
 	first := b.used
 	indptr, _, _ := b.widths.Block(seeds, 0)
@@ -200,7 +200,7 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 			room = max(0, int64(b.capacity)-offNodes) / b.widths.ID
 			b.args.List = b.out + gpu.Address(offNodes)
 			if err = b.number(edges, room); err == nil {
-				b.used = batch.Place(offNodes + b.widths.Vertices(b.n))
+				b.used = batch.Place(offNodes + b.widths.Nodes(b.n))
 			}
 		} else {
 			err = b.number(edges, room)
@@ -241,7 +241,7 @@ func (b *bspBatch) seeds() error {
 // renumberSeeds numbers the seeds as the edges of a hop before the first.
 func (b *bspBatch) renumberSeeds() error {
 	index, given := b.out+gpu.Address(b.offIndex), b.out+gpu.Address(b.offGiven)
-	if err := b.Stream().Copy(index, given, uint64(b.widths.Vertices(int64(b.args.NumSeeds)))); err != nil {
+	if err := b.Stream().Copy(index, given, uint64(b.widths.Nodes(int64(b.args.NumSeeds)))); err != nil {
 		return err
 	}
 	b.n, b.base = 0, 0

@@ -102,7 +102,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("awkward", func(t *testing.T) {
 		e, s := device(t)
 		awkward(t, e, func(t *testing.T, d *cuda.Graph, r cpu.Request) {
-			if withIDs := r.Relation.EdgeIDs.Bits != 0; withIDs == (r.Relation.Rows()%2 == 0) { // one of the two will do
+			if withIDs := r.Relation.EdgeIDs.Bits != 0; withIDs == (r.Relation.NumRows()%2 == 0) { // one of the two will do
 				modeCheck(t, e, s, d, r, cuda.Call{}, mode, grids...)
 			}
 		})
@@ -156,7 +156,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		c := with(cuda.Call{Stream: s.Handle()}, r.Request, mode)
 		var want []int64
 		for bytes, tries := uint64(64), 0; ; tries++ {
-			out, err := e.Pool().Alloc(s, bytes)
+			out, err := e.MemoryPool().Alloc(s, bytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +201,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		bad := good
 		bad.Seeds = csctest.Array([]int64{0, 300, 0}, 64)
 		for bytes := uint64(64); ; bytes += 64 {
-			out, err := e.Pool().Alloc(s, bytes)
+			out, err := e.MemoryPool().Alloc(s, bytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		g, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 32, 64, false)
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{40, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array([]int64{5, 6, 5, 7}, 32)}}}
 		modeCheck(t, e, s, d, r, cuda.Call{}, mode, grids...)
-		used := e.Pool().Used()
+		used := e.MemoryPool().Used()
 		for n := int64(1); ; n++ {
 			c := with(cuda.Call{Stream: s.Handle(), Own: n%2 == 0}, r.Request, mode)
 			gpu.Inject(gpu.Fault{First: n, Code: 999})
@@ -242,7 +242,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 				}
 			}
 			modeCheck(t, e, s, d, r, cuda.Call{}, mode, grids[len(grids)-1])
-			if after := e.Pool().Used(); after > used {
+			if after := e.MemoryPool().Used(); after > used {
 				t.Fatalf("call %d, %s: the pool held %d bytes, then %d", n, name, used, after)
 			}
 			if name == "" {
@@ -286,10 +286,10 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			})
 		}
 		wg.Wait()
-		used := e.Pool().Used()
+		used := e.MemoryPool().Used()
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
 		modeCheck(t, e, s, d, r, cuda.Call{}, mode, make([]int, 30)...)
-		if after := e.Pool().Used(); after != used {
+		if after := e.MemoryPool().Used(); after != used {
 			t.Errorf("the pool held %d bytes, then %d", used, after)
 		}
 	})

@@ -41,7 +41,7 @@ func loadFused(e *cuda.Engine) (k *fusedKernels, err error) {
 // Launch puts that launch into the stream.
 func (p *Fused) Launch(f *cuda.Flight) error {
 	c, room := f.Call(), f.HopRoom()
-	k, err := cuda.Kept(f.Engine(), "fused", loadFused)
+	k, err := cuda.Cached(f.Engine(), "fused", loadFused)
 	if err != nil {
 		return err
 	}

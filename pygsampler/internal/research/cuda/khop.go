@@ -164,7 +164,7 @@ func (p *KHop) Fit(f *cuda.Flight) error {
 
 // Launch is all steps.
 func (p *KHop) Launch(f *cuda.Flight) error {
-	k, err := cuda.Kept(f.Engine(), "khop", loadKHop)
+	k, err := cuda.Cached(f.Engine(), "khop", loadKHop)
 	if err != nil {
 		return err
 	}

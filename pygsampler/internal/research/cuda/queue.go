@@ -100,7 +100,7 @@ func (q *queueSpace) fit(f *cuda.Flight, hops int64) error {
 	q.most.edges = max(q.most.edges, min(guess.edges, queueMostEdges), 1<<13)
 	if q.counts.Size == 0 {
 		var err error
-		if q.counts, err = f.Engine().Pool().Alloc(f.Stream(), queueSlotsAt+2*(cuda.MostHops+1)*4*cuda.MostBlocks); err != nil {
+		if q.counts, err = f.Engine().MemoryPool().Alloc(f.Stream(), queueSlotsAt+2*(cuda.MostHops+1)*4*cuda.MostBlocks); err != nil {
 			return err
 		}
 		q.dirty = true
@@ -108,7 +108,7 @@ func (q *queueSpace) fit(f *cuda.Flight, hops int64) error {
 	if bytes := uint64(nodes) * 8; q.claims.Size < bytes {
 		err := q.claims.Free(f.Stream())
 		if err == nil {
-			q.claims, err = f.Engine().Pool().Alloc(f.Stream(), bytes)
+			q.claims, err = f.Engine().MemoryPool().Alloc(f.Stream(), bytes)
 		}
 		if err != nil {
 			return err
@@ -155,8 +155,8 @@ func (q *queueSpace) layOut(args *queueArgs, tasks, found, seeds, hops int64, wi
 		at    *gpu.Address
 		bytes int64
 	}{
-		{&args.Rows, tasks * 8}, {&args.Table, found * hops * 8}, {&args.Keys, found * 8}, {&args.Found, widths.Vertices(found)},
-		{&args.Numbers, found * 4}, {&args.Order, found * 4}, {&args.Kept, widths.Vertices(seeds)},
+		{&args.Rows, tasks * 8}, {&args.Table, found * hops * 8}, {&args.Keys, found * 8}, {&args.Found, widths.Nodes(found)},
+		{&args.Numbers, found * 4}, {&args.Order, found * 4}, {&args.Kept, widths.Nodes(seeds)},
 		{&args.Picked, picked}, {&args.PickedIDs, pickedIDs},
 	} {
 		*part.at = q.scratch.Address + gpu.Address(used)
@@ -191,7 +191,7 @@ func (p *Queue) Fit(f *cuda.Flight) error {
 // Launch puts that launch into the stream.
 func (p *Queue) Launch(f *cuda.Flight) error {
 	c, g, q := f.Call(), f.Graph(), cuda.SpaceOf[queueSpace](f.Space())
-	k, err := cuda.Kept(f.Engine(), "queue", loadQueue)
+	k, err := cuda.Cached(f.Engine(), "queue", loadQueue)
 	if err != nil {
 		return err
 	}

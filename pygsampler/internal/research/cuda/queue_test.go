@@ -39,7 +39,7 @@ func queueCompare(e *cuda.Engine, s gpu.Stream, d *cuda.Graph, r cpu.Request, c 
 	}
 	c.Plan, c.Stream = p, s.Handle()
 	c = with(c, r.Request, "queue")
-	k, err := cuda.Kept(e, "queue", loadQueue)
+	k, err := cuda.Cached(e, "queue", loadQueue)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		needed := uint64(600) // the header and the seeds, but not the vertices
 		for try := 0; ; try++ {
-			m, err := e.Pool().Alloc(s, needed)
+			m, err := e.MemoryPool().Alloc(s, needed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -355,12 +355,12 @@ func TestQueueTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	used := e.Pool().Used()
+	used := e.MemoryPool().Used()
 	for range 20 {
 		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
 		queueCheck(t, e, s, d, r, cuda.Call{}, 0)
 	}
-	if after := e.Pool().Used(); after != used {
+	if after := e.MemoryPool().Used(); after != used {
 		t.Errorf("the pool held %d bytes, then %d", used, after)
 	}
 }

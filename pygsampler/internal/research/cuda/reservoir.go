@@ -49,7 +49,7 @@ type reservoirKernels struct {
 
 func loadReservoir(e *cuda.Engine) (k *reservoirKernels, err error) {
 	k = new(reservoirKernels)
-	if k.bsp, err = cuda.Kept(e, "bsp", loadBSP); err != nil {
+	if k.bsp, err = cuda.Cached(e, "bsp", loadBSP); err != nil {
 		return nil, err
 	}
 	for i, suffix := range []string{"32", "64"} {
@@ -142,7 +142,7 @@ func (s *reservoirSpace) open(c *gpu.Context) (err error) {
 
 // Launch makes a batch hop by hop, as BSP does.
 func (p *Reservoir) Launch(f *cuda.Flight) error {
-	k, err := cuda.Kept(f.Engine(), "reservoir", loadReservoir)
+	k, err := cuda.Cached(f.Engine(), "reservoir", loadReservoir)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ type watchedHop struct {
 }
 
 func (p watched) Launch(f *cuda.Flight) error {
-	k, err := cuda.Kept(f.Engine(), "reservoir", loadReservoir)
+	k, err := cuda.Cached(f.Engine(), "reservoir", loadReservoir)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func TestReservoirOrder(t *testing.T) {
 	}
 	g, d := graphOf(t, e, rows, 5000, 32, 64, false)
 	r := request.Request{Hops: request.Hops{Fanouts: []int64{3}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(5000, 1), 32)}}
-	degree := func(v uint32) int64 { return g.Indptr.At(int64(v)+1) - g.Indptr.At(int64(v)) }
+	degree := func(v uint32) int64 { return g.Indptr.Element(int64(v)+1) - g.Indptr.Element(int64(v)) }
 	for _, schedule := range []bool{true, false} {
 		for _, threshold := range []int64{0, 1, 2, 3, 4, 5, 6, 9, 17, 18, 33, 900, 40000, 40001, 1 << 40} {
 			p := &Reservoir{Hops: cuda.Hops{Hops: r.Hops}, Threshold: uint64(threshold), SnakeBelow: -1, Schedule: schedule}
@@ -226,7 +226,7 @@ func TestReservoirOrder(t *testing.T) {
 // find room in shared memory, and no part of one.
 func TestReservoirDerivedThreshold(t *testing.T) {
 	e, s := device(t)
-	k, err := cuda.Kept(e, "reservoir", loadReservoir)
+	k, err := cuda.Cached(e, "reservoir", loadReservoir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func TestCapacityOfACallersMemory(t *testing.T) {
 		c := with(cuda.Call{Stream: s.Handle()}, r, mode)
 		c.OutBytes = 1000
 		for try := 0; ; try++ {
-			m, err := e.Pool().Alloc(s, c.OutBytes)
+			m, err := e.MemoryPool().Alloc(s, c.OutBytes)
 			if err != nil {
 				t.Fatal(err)
 			}

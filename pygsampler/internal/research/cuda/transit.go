@@ -153,7 +153,7 @@ func (s *transitSpace) fit(f *cuda.Flight, walks, place uint64) error {
 
 // Launch puts three launches for each step into the stream.
 func (t Transits) Launch(f *cuda.Flight, p *cuda.Walks, walks *cuda.WalkArgs, kind int) error {
-	k, err := cuda.Kept(f.Engine(), "transit", loadTransits)
+	k, err := cuda.Cached(f.Engine(), "transit", loadTransits)
 	if err != nil {
 		return err
 	}

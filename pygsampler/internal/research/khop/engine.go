@@ -47,7 +47,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		return m, err
 	}
 	m.SetSize(words[batch.WordSize])
-	copy(memory.At[int64](m, 0, batch.StepWords), words[:])
+	copy(memory.ViewAt[int64](m, 0, batch.StepWords), words[:])
 	defer func() {
 		if err != nil {
 			m.Release()
@@ -82,17 +82,17 @@ type engine[P, I csc.Index] struct {
 
 func run[P, I csc.Index](r *Request, words *[batch.StepWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	e := &engine[P, I]{
-		Request: r, indptr: csc.Of[P](r.Relation.Indptr), indices: csc.Of[I](r.Relation.Indices),
-		nodes: memory.At[I](m, words[batch.StepNodes], words[batch.StepNumNodes]),
+		Request: r, indptr: csc.Elements[P](r.Relation.Indptr), indices: csc.Elements[I](r.Relation.Indices),
+		nodes: memory.ViewAt[I](m, words[batch.StepNodes], words[batch.StepNumNodes]),
 	}
 	if at := words[batch.StepEdgeIDs]; at != 0 && words[batch.StepEdgeIDBits] == 32 {
-		e.edges32 = memory.At[int32](m, at, words[batch.StepNumEdges])
+		e.edges32 = memory.ViewAt[int32](m, at, words[batch.StepNumEdges])
 	} else if at != 0 {
-		e.edges64 = memory.At[int64](m, at, words[batch.StepNumEdges])
+		e.edges64 = memory.ViewAt[int64](m, at, words[batch.StepNumEdges])
 	}
 	samples := r.Seeds.Len()
 	for i := range samples {
-		e.nodes[i] = I(r.Seeds.At(i))
+		e.nodes[i] = I(r.Seeds.Element(i))
 	}
 	before, first, of := int64(0), samples, int64(1)
 	for s, width := range r.Widths() {
@@ -170,7 +170,7 @@ func (u *unit[P, I]) put(slot, place int64) {
 // flush takes the edges.
 func (u *unit[P, I]) flush() {
 	places, out := u.places[:u.n], u.nodes[u.step.first:]
-	prefetch.At(u.indices, places)
+	prefetch.Elements(u.indices, places)
 	for i, p := range places {
 		out[u.slots[i]] = u.indices[p]
 	}
@@ -203,7 +203,7 @@ func (e *engine[P, I]) id(place int64) int64 {
 	if e.Relation.EdgeIDs.Bits == 0 {
 		return place
 	}
-	return e.Relation.EdgeIDs.At(place)
+	return e.Relation.EdgeIDs.Element(place)
 }
 
 // row is the first place and the number of the edges of a vertex, or of none.
@@ -223,7 +223,7 @@ func (u *unit[P, I]) apart(first, n int64) {
 	for i, v := range transits {
 		if i%side == 0 {
 			// -1 reads nothing: places beyond a table do no harm.
-			prefetch.At(u.indptr, transits[i:min(i+side, len(transits))])
+			prefetch.Elements(u.indptr, transits[i:min(i+side, len(transits))])
 		}
 		t := first + int64(i)
 		if w := t / s.of; w != sample {
@@ -266,7 +266,7 @@ func (u *unit[P, I]) join(transits []I) (total int64) {
 	u.sums, u.shifts = u.sums[:0], u.shifts[:0]
 	for i, v := range transits {
 		if i%side == 0 && len(transits) > 1 {
-			prefetch.At(u.indptr, transits[i:min(i+side, len(transits))])
+			prefetch.Elements(u.indptr, transits[i:min(i+side, len(transits))])
 		}
 		start, degree := u.row(v)
 		u.shifts = append(u.shifts, start-total)

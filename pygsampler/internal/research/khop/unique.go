@@ -26,7 +26,7 @@ func (u *unit[P, I]) unique(w int64, stop *atomic.Bool) {
 			return
 		}
 		if i%side == 0 {
-			prefetch.At(u.indptr, transits[i:min(i+side, len(transits))])
+			prefetch.Elements(u.indptr, transits[i:min(i+side, len(transits))])
 		}
 		u.fill(w, int64(i)*s.count, state, u.join(transits[i:i+1]), stop)
 	}
@@ -45,7 +45,7 @@ slots:
 		for k := range tries {
 			tries[k] = u.place(int64(rng.Below(rng.Draw(state, int(first+filled)+k), uint64(edges))))
 		}
-		prefetch.At(u.indices, tries)
+		prefetch.Elements(u.indices, tries)
 		for _, place := range tries {
 			if !u.met.add(u.indices[place]) {
 				if stop.Load() {

@@ -96,5 +96,5 @@ func (q *Queue) Overflowed() bool { return q.overflow.Load() }
 // Published is the number of tasks so far.
 func (q *Queue) Published() int64 { return q.published.Load() }
 
-// At is the task of a published slot.
-func (q *Queue) At(slot int64) Task { return q.tasks[slot] }
+// Task is the task of a published slot.
+func (q *Queue) Task(slot int64) Task { return q.tasks[slot] }

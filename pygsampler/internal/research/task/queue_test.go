@@ -95,8 +95,8 @@ func TestEveryTaskOnce(t *testing.T) {
 					r := rand.New(rand.NewPCG(uint64(round), uint64(w)+2))
 					work(q, r, func(slot int64, task Task) (fresh []Task) {
 						ran[task.Vertex].Add(1)
-						if q.At(slot) != task {
-							t.Errorf("slot %d holds %v, not %v", slot, q.At(slot), task)
+						if q.Task(slot) != task {
+							t.Errorf("slot %d holds %v, not %v", slot, q.Task(slot), task)
 						}
 						for _, child := range children[task.Vertex] {
 							fresh = append(fresh, Task{Vertex: child, Hop: task.Hop + 1})
@@ -121,7 +121,7 @@ func TestEveryTaskOnce(t *testing.T) {
 		}
 		seen := make([]bool, size)
 		for slot := range q.Published() {
-			if v := q.At(slot).Vertex; seen[v] {
+			if v := q.Task(slot).Vertex; seen[v] {
 				t.Fatalf("task %d has two slots", v)
 			} else {
 				seen[v] = true

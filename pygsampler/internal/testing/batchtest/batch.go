@@ -27,10 +27,10 @@ type Block struct {
 // Ints copies n integers of bits bits from an offset in a memory.
 func Ints(m memory.Memory, offset, n, bits int64) []int64 {
 	if bits == 64 {
-		return slices.Clone(memory.At[int64](m, offset, n))
+		return slices.Clone(memory.ViewAt[int64](m, offset, n))
 	}
 	wide := make([]int64, n)
-	for i, v := range memory.At[int32](m, offset, n) {
+	for i, v := range memory.ViewAt[int32](m, offset, n) {
 		wide[i] = int64(v)
 	}
 	return wide
@@ -38,7 +38,7 @@ func Ints(m memory.Memory, offset, n, bits int64) []int64 {
 
 // Arrays copies the words of a batch of any graph, and all its arrays.
 func Arrays(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
-	words = slices.Clone(memory.At[int64](m, 0, int64(l.Words())))
+	words = slices.Clone(memory.ViewAt[int64](m, 0, int64(l.Words())))
 	ids := words[batch.WordIDBits]
 	for t := range l.Types {
 		about := words[l.Type(t):]
@@ -67,13 +67,13 @@ func Arrays(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
 
 // Read copies a batch. It panics if there is none.
 func Read(m memory.Memory) (b Batch) {
-	words := memory.At[int64](m, 0, batch.FixedWords)
+	words := memory.ViewAt[int64](m, 0, batch.FixedWords)
 	if words[batch.WordSignature] != batch.Magic {
 		panic(fmt.Sprintf("header: expected %#x first, got %#x", batch.Magic, words))
 	}
 	hops := words[batch.WordNumHops]
 	l := batch.Homogeneous(int(hops))
-	words = memory.At[int64](m, 0, int64(l.Words()))
+	words = memory.ViewAt[int64](m, 0, int64(l.Words()))
 	b.IDBits, b.EdgeIDBits = words[batch.WordIDBits], words[l.EdgeIDBits(0)]
 	b.Nodes = Ints(m, words[batch.WordNodes], words[batch.WordNumNodes], b.IDBits)
 	b.Output = Ints(m, words[batch.WordOutputNodes], words[batch.WordNumOutput], b.IDBits)
@@ -91,7 +91,7 @@ func Read(m memory.Memory) (b Batch) {
 			EdgeIDs: Ints(m, w[batch.BlockEdgeIDs], edges, b.EdgeIDBits),
 		}
 		if offset := w[batch.BlockEdgeWeights]; offset != 0 {
-			block.EdgeWeights = slices.Clone(memory.At[float32](m, offset, edges))
+			block.EdgeWeights = slices.Clone(memory.ViewAt[float32](m, offset, edges))
 		}
 		b.Blocks = append(b.Blocks, block)
 	}

@@ -17,7 +17,7 @@ type Samples struct{ Nodes, Edges []int64 }
 
 // Read copies samples.
 func Read(m memory.Memory) (s Samples) {
-	words := memory.At[int64](m, 0, batch.StepWords)
+	words := memory.ViewAt[int64](m, 0, batch.StepWords)
 	s.Nodes = batchtest.Ints(m, words[batch.StepNodes], words[batch.StepNumNodes], words[batch.WordIDBits])
 	if at := words[batch.StepEdgeIDs]; at != 0 {
 		s.Edges = batchtest.Ints(m, at, words[batch.StepNumEdges], words[batch.StepEdgeIDBits])

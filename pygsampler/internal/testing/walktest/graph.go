@@ -32,13 +32,13 @@ func Graph(rows [][]int64, nodes int64, idBits, indptrBits int, withIDs bool, we
 	}
 	g.Alias, g.Sums = make([]uint64, g.NumEdges()), make([]uint64, g.NumEdges())
 	var s weights.Scratch
-	for v := range g.Rows() {
-		lo, hi := g.Indptr.At(v), g.Indptr.At(v+1)
+	for v := range g.NumRows() {
+		lo, hi := g.Indptr.Element(v), g.Indptr.Element(v+1)
 		row := make([]float64, hi-lo)
 		for i := range row {
 			row[i] = weight(int(lo) + i)
 		}
-		s.Row(row, g.Alias[lo:hi], g.Sums[lo:hi])
+		s.BuildTables(row, g.Alias[lo:hi], g.Sums[lo:hi])
 	}
 	return g
 }
@@ -53,7 +53,7 @@ type Walks struct {
 
 // Read copies walks.
 func Read(m memory.Memory) (w Walks) {
-	words := memory.At[int64](m, 0, batch.WalkWords)
+	words := memory.ViewAt[int64](m, 0, batch.WalkWords)
 	walks, steps := words[batch.WalkNumWalks], words[batch.WalkSteps]
 	turned := func(at, columns, bits int64) [][]int64 {
 		flat := batchtest.Ints(m, at, walks*columns, bits)

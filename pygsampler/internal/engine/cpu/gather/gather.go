@@ -113,7 +113,7 @@ func (c *copying) refuse(part int, place int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w := c.wrong; w == nil || part < w.Part || part == w.Part && place < w.Place {
-		c.wrong = &IDError{part, place, p.IDs.At(place), int64(len(p.Table)) / p.Row}
+		c.wrong = &IDError{part, place, p.IDs.Element(place), int64(len(p.Table)) / p.Row}
 	}
 }
 

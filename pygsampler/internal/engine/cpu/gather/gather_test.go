@@ -85,7 +85,7 @@ func TestCopySeveralParts(t *testing.T) {
 		}
 		for i, p := range parts {
 			for j := range p.IDs.Len() {
-				id := p.IDs.At(j)
+				id := p.IDs.Element(j)
 				if !bytes.Equal(p.Out[j*p.Row:(j+1)*p.Row], p.Table[id*p.Row:(id+1)*p.Row]) {
 					t.Fatalf("%d workers, part %d: place %d is not row %d", workers, i, j, id)
 				}

@@ -40,9 +40,9 @@ func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.
 		var t smallmap.Table
 		for i := next.Add(1) - 1; i < int64(len(members)); i = next.Add(1) - 1 {
 			if g.Indices.Bits == 32 {
-				found[i] = among(g, csc.Of[int32](g.Indices), vertices, members[i], &t, starts)
+				found[i] = among(g, csc.Elements[int32](g.Indices), vertices, members[i], &t, starts)
 			} else {
-				found[i] = among(g, csc.Of[int64](g.Indices), vertices, members[i], &t, starts)
+				found[i] = among(g, csc.Elements[int64](g.Indices), vertices, members[i], &t, starts)
 			}
 		}
 	})
@@ -58,7 +58,7 @@ func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.
 		return m, err
 	}
 	m.SetSize(size)
-	out := memory.At[int64](m, 0, count+1+2*total)
+	out := memory.ViewAt[int64](m, 0, count+1+2*total)
 	copy(out, starts)
 	sources, ids := out[count+1:][:total], out[count+1+total:]
 	next.Store(0)
@@ -71,7 +71,7 @@ func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.
 					left = left[1:]
 					sources[at], ids[at] = e.source, e.place
 					if g.EdgeIDs.Bits != 0 {
-						ids[at] = g.EdgeIDs.At(e.place)
+						ids[at] = g.EdgeIDs.Element(e.place)
 					}
 				}
 			}
@@ -87,11 +87,11 @@ func membersOf(g *csc.Relation, vertices, trees csc.Array) ([][]int64, error) {
 	}
 	var largest int64 = -1
 	for i := range vertices.Len() {
-		if v := vertices.At(i); v < 0 || v >= g.NumNodes {
+		if v := vertices.Element(i); v < 0 || v >= g.NumNodes {
 			return nil, fmt.Errorf("%w: nodes: expected ids below %d, got %d", request.ErrIndex, g.NumNodes, v)
 		}
 		// A tree has a node at least, but for those of which none is left.
-		t := trees.At(i)
+		t := trees.Element(i)
 		if t < 0 || t >= vertices.Len() {
 			return nil, fmt.Errorf("%w: trees: expected numbers below that of the nodes, %d, got %d", request.ErrValue, vertices.Len(), t)
 		}
@@ -99,14 +99,14 @@ func membersOf(g *csc.Relation, vertices, trees csc.Array) ([][]int64, error) {
 	}
 	sizes := make([]int64, largest+1)
 	for i := range trees.Len() {
-		sizes[trees.At(i)]++
+		sizes[trees.Element(i)]++
 	}
 	all, members := make([]int64, trees.Len()), make([][]int64, largest+1)
 	for t, size := range sizes {
 		members[t], all = all[:0:size], all[size:]
 	}
 	for i := range trees.Len() {
-		members[trees.At(i)] = append(members[trees.At(i)], i)
+		members[trees.Element(i)] = append(members[trees.Element(i)], i)
 	}
 	return members, nil
 }
@@ -117,19 +117,19 @@ func among[I csc.Index](g *csc.Relation, indices []I, vertices csc.Array, member
 	t.Clear()
 	first := make([]int64, 0, len(members))
 	for _, member := range members {
-		if _, fresh := t.Of(vertices.At(member)); fresh {
+		if _, fresh := t.Number(vertices.Element(member)); fresh {
 			first = append(first, member)
 		}
 	}
 	var found []edge
 	for _, member := range members {
-		v := vertices.At(member)
-		if v >= g.Rows() {
+		v := vertices.Element(member)
+		if v >= g.NumRows() {
 			continue
 		}
 		before := len(found)
-		start := g.Indptr.At(v)
-		for i, u := range indices[start:g.Indptr.At(v+1)] {
+		start := g.Indptr.Element(v)
+		for i, u := range indices[start:g.Indptr.Element(v+1)] {
 			if n := t.Find(int64(u)); n >= 0 {
 				found = append(found, edge{first[n], start + int64(i)})
 			}

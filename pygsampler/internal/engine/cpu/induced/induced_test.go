@@ -21,13 +21,13 @@ func (l lent) Return(int)       {}
 func slow(g *csc.Relation, vertices, trees []int64) (starts, sources, ids []int64) {
 	starts = []int64{0}
 	for target, v := range vertices {
-		if v < g.Rows() {
-			for place := g.Indptr.At(v); place < g.Indptr.At(v+1); place++ {
+		if v < g.NumRows() {
+			for place := g.Indptr.Element(v); place < g.Indptr.Element(v+1); place++ {
 				for source, u := range vertices {
-					if u == g.Indices.At(place) && trees[source] == trees[target] {
+					if u == g.Indices.Element(place) && trees[source] == trees[target] {
 						sources = append(sources, int64(source))
 						if g.EdgeIDs.Bits != 0 {
-							ids = append(ids, g.EdgeIDs.At(place))
+							ids = append(ids, g.EdgeIDs.Element(place))
 						} else {
 							ids = append(ids, place)
 						}
@@ -61,7 +61,7 @@ func TestAllPairs(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					got := slices.Clone(memory.At[int64](m, 0, int64(len(want))))
+					got := slices.Clone(memory.ViewAt[int64](m, 0, int64(len(want))))
 					m.Release()
 					if !slices.Equal(got, want) {
 						t.Errorf("%d vertices, %d workers: expected %v, got %v", count, crew, want, got)

@@ -74,7 +74,7 @@ func (r *Reduction) Reduce(crew csc.Crew) error {
 	}
 	indptr := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits))
 	for row := range r.Rows {
-		if edges := indptr.At(row+1) - indptr.At(row); edges >= most {
+		if edges := indptr.Element(row+1) - indptr.Element(row); edges >= most {
 			if err := r.reduceLong(&c, row, edges/r.Piece, crew); err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func (r *Reduction) Dots(dots int64, crew csc.Crew) error {
 
 // clearPadding clears the padding of an array with each bytes per edge.
 func (r *Reduction) clearPadding(array, each int64) {
-	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).At(r.Rows)
+	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).Element(r.Rows)
 	clear(memory.View[byte](array+last*each, (r.Edges-last)*each))
 }
 
@@ -155,7 +155,7 @@ func (r *Reduction) checked() (c C.pgs_reduction, err error) {
 		return c, err
 	}
 	indptr := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits))
-	if first, last := indptr.At(0), indptr.At(r.Rows); first != 0 || last < 0 || last > r.Edges {
+	if first, last := indptr.Element(0), indptr.Element(r.Rows); first != 0 || last < 0 || last > r.Edges {
 		return c, fmt.Errorf("%w: indptr: expected values from 0 to at most %d, got %d to %d", request.ErrValue, r.Edges, first, last)
 	}
 	return C.pgs_reduction{
@@ -205,9 +205,9 @@ func (r *Reduction) fault(place int64) error {
 	case place < 0:
 		return fmt.Errorf("%w: segments: expected room for a row of %d values", memory.ErrNoMemory, r.Width)
 	}
-	found := csc.Borrow(r.Indices, r.Edges, int(r.IDBits)).At(place)
+	found := csc.Borrow(r.Indices, r.Edges, int(r.IDBits)).Element(place)
 	if r.IDs != 0 && found >= 0 && found < r.Sources {
-		return fmt.Errorf("%w: of[%d]: expected a row of x in [0, %d), got %d", request.ErrIndex, found, r.Table, csc.Borrow(r.IDs, r.Sources, int(r.IDBits)).At(found))
+		return fmt.Errorf("%w: of[%d]: expected a row of x in [0, %d), got %d", request.ErrIndex, found, r.Table, csc.Borrow(r.IDs, r.Sources, int(r.IDBits)).Element(found))
 	}
 	return fmt.Errorf("%w: indices[%d]: expected a row of x in [0, %d), got %d", request.ErrIndex, place, r.Sources, found)
 }

@@ -99,7 +99,7 @@ func draw[I csc.Index](r *Request, out []I, crew csc.Crew) {
 					continue
 				}
 				for k := range to {
-					to[k] = I(by.At(rng.Draw(state, int(first)+k)))
+					to[k] = I(by.AliasPosition(rng.Draw(state, int(first)+k)))
 				}
 			}
 		}

@@ -30,7 +30,7 @@ func drawn(t testing.TB, r Request, bits int, workers lent) []int64 {
 	}
 	out := make([]int64, r.Out.Len())
 	for i := range out {
-		out[i] = r.Out.At(int64(i))
+		out[i] = r.Out.Element(int64(i))
 	}
 	return out
 }
@@ -43,7 +43,7 @@ func tableOf(t testing.TB, g *csc.Relation, power float64) []uint64 {
 		t.Fatal(err)
 	}
 	defer m.Release()
-	return slices.Clone(memory.At[uint64](m, 0, g.NumNodes))
+	return slices.Clone(memory.ViewAt[uint64](m, 0, g.NumNodes))
 }
 
 // Each number is the draw that docs/developer/walk-draws.md names, whatever the places beside it, the width and
@@ -59,7 +59,7 @@ func TestTheRule(t *testing.T) {
 					place := int64(i) / count
 					x := rng.Draw(stream.State(uint64(place/slots)), int(place%slots*count)+i%int(count))
 					if want[i] = int64(rng.Below(x, uint64(r.Below))); alias != nil {
-						want[i] = rng.Weights{Alias: alias}.At(x)
+						want[i] = rng.Weights{Alias: alias}.AliasPosition(x)
 					}
 				}
 				for _, bits := range []int{32, 64} {
@@ -72,7 +72,7 @@ func TestTheRule(t *testing.T) {
 				some := r
 				some.Rows, some.Places = 5, csctest.Array([]int64{2099, 0, 0, 77, 1000}, 64)
 				for i, got := range drawn(t, some, 64, 0) {
-					if place := some.Places.At(int64(i) / count); got != want[place*count+int64(i)%count] {
+					if place := some.Places.Element(int64(i) / count); got != want[place*count+int64(i)%count] {
 						t.Fatalf("%s: place %d by itself gives %d", name, place, got)
 					}
 				}

@@ -46,8 +46,8 @@ func (t *Table) Run() (m memory.Memory, err error) {
 	powers := powers{power: t.Power}
 	for v := range by {
 		degree := int64(0)
-		if int64(v) < g.Rows() {
-			degree = g.Indptr.At(int64(v)+1) - g.Indptr.At(int64(v))
+		if int64(v) < g.NumRows() {
+			degree = g.Indptr.Element(int64(v)+1) - g.Indptr.Element(int64(v))
 		}
 		by[v] = powers.of(degree)
 		if v%looked == 0 {
@@ -61,7 +61,7 @@ func (t *Table) Run() (m memory.Memory, err error) {
 		return m, err
 	}
 	m.SetSize(8 * n)
-	new(weights.Scratch).Row(by, memory.At[uint64](m, 0, n), make([]uint64, n))
+	new(weights.Scratch).BuildTables(by, memory.ViewAt[uint64](m, 0, n), make([]uint64, n))
 	if t.stop.Load() {
 		m.Release()
 		return memory.Memory{}, csc.ErrStopped

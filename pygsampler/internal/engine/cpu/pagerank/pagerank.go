@@ -63,7 +63,7 @@ func (s *Scores) check() error {
 		return fmt.Errorf("%w: threshold: expected a number in [0, 1], got %v", request.ErrValue, s.Threshold)
 	}
 	for i := range s.Roots.Len() {
-		if v := s.Roots.At(i); v < 0 || v >= s.Relation.NumNodes {
+		if v := s.Roots.Element(i); v < 0 || v >= s.Relation.NumNodes {
 			return fmt.Errorf("%w: seeds: expected ids below %d, got %d", request.ErrIndex, s.Relation.NumNodes, v)
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Scores) Run() (m memory.Memory, err error) {
 	csc.Together(max(min(int64(runtime.GOMAXPROCS(0)), roots), 1), func(int64) {
 		p := newPusher(s)
 		for i := next.Add(1) - 1; i < roots && !s.stop.Load(); i = next.Add(1) - 1 {
-			if found[i] = p.around(s.Roots.At(i)); found[i] != nil {
+			if found[i] = p.around(s.Roots.Element(i)); found[i] != nil {
 				s.done.Add(1)
 			}
 		}
@@ -103,7 +103,7 @@ func (s *Scores) Run() (m memory.Memory, err error) {
 		return m, err
 	}
 	m.SetSize(size)
-	out := memory.At[int64](m, 0, roots+1+2*total)
+	out := memory.ViewAt[int64](m, 0, roots+1+2*total)
 	vertices, scores := out[roots+1:][:total], out[roots+1+total:]
 	at := 0
 	for i, each := range found {
@@ -153,7 +153,7 @@ func (p *pusher) around(root int64) []Scored {
 
 // give adds to the residual of a node, which is queued for a push if it is large enough.
 func (p *pusher) give(v, amount int64) {
-	n, fresh := p.numbers.Of(v)
+	n, fresh := p.numbers.Number(v)
 	if fresh {
 		p.score, p.left, p.waits = append(p.score, 0), append(p.left, 0), append(p.waits, false)
 	}
@@ -185,15 +185,15 @@ func (p *pusher) push(n int32) {
 		return
 	}
 	for i := start; i < end; i++ {
-		p.give(p.Relation.Indices.At(i), share)
+		p.give(p.Relation.Indices.Element(i), share)
 	}
 }
 
 func (p *pusher) row(v int64) (start, end int64) {
-	if v >= p.Relation.Rows() {
+	if v >= p.Relation.NumRows() {
 		return 0, 0
 	}
-	return p.Relation.Indptr.At(v), p.Relation.Indptr.At(v + 1)
+	return p.Relation.Indptr.Element(v), p.Relation.Indptr.Element(v + 1)
 }
 
 // best is the root and the others with the largest scores, of those above the threshold.

@@ -21,9 +21,9 @@ func scored(t *testing.T, s *Scores) [][]Scored {
 	}
 	defer m.Release()
 	roots := s.Roots.Len()
-	starts := memory.At[int64](m, 0, roots+1)
+	starts := memory.ViewAt[int64](m, 0, roots+1)
 	total := starts[roots]
-	all := memory.At[int64](m, 0, roots+1+2*total)[roots+1:]
+	all := memory.ViewAt[int64](m, 0, roots+1+2*total)[roots+1:]
 	found := make([][]Scored, roots)
 	for i := range found {
 		for at := starts[i]; at < starts[i+1]; at++ {

@@ -11,7 +11,7 @@ import (
 
 // Parse makes the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
-	return neighbor.Beside(d, "bsp", func(o neighbor.Options) cuda.Plan {
+	return neighbor.ForComparison(d, "bsp", func(o neighbor.Options) cuda.Plan {
 		return &research.BSP{Hops: cuda.Hops{Hops: o.Hops}}
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 // Parse makes the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
-	return neighbor.Beside(d, "fused", func(o neighbor.Options) cuda.Plan {
+	return neighbor.ForComparison(d, "fused", func(o neighbor.Options) cuda.Plan {
 		return &research.Fused{Hops: cuda.Hops{Hops: o.Hops}}
 	})
 }

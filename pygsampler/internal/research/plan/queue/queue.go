@@ -21,7 +21,7 @@ type queuePlan struct {
 // Parse makes the plan of a document.
 func Parse(d *plan.Document) plan.Plan {
 	fetchSize := d.Integer("fetch_size", 1, research.MostFetched, 0)
-	return queuePlan{neighbor.Beside(d, "queue", func(o neighbor.Options) cuda.Plan {
+	return queuePlan{neighbor.ForComparison(d, "queue", func(o neighbor.Options) cuda.Plan {
 		return &research.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered, FetchSize: fetchSize}
 	}), fetchSize}
 }

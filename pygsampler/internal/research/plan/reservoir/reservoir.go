@@ -26,7 +26,7 @@ type reservoirPlan struct{ *neighbor.Plan }
 // reads the fields that change the times on a device, and nothing else.
 func Parse(d *plan.Document) plan.Plan {
 	device := new(research.Reservoir)
-	p := reservoirPlan{neighbor.Beside(d, "reservoir", func(o neighbor.Options) cuda.Plan {
+	p := reservoirPlan{neighbor.ForComparison(d, "reservoir", func(o neighbor.Options) cuda.Plan {
 		if o.Replace {
 			d.Refuse(request.ErrValue, "replace: expected False in mode 'reservoir', got True")
 		}

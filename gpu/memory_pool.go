@@ -20,7 +20,7 @@ import (
 // struct it stands for a pointer.
 type Address uint64
 
-// Pool allocates memory of one device in stream order: a block may be used by work that is enqueued
+// MemoryPool allocates memory of one device in stream order: a block may be used by work that is enqueued
 // after its allocation, and is free for others once the stream has reached its release. Neither
 // waits for the device.
 //
@@ -29,7 +29,7 @@ type Address uint64
 // the same.
 //
 // Any goroutine may use it. The zero value is of no use.
-type Pool struct {
+type MemoryPool struct {
 	context *Context
 	handle  C.handle // 0: the device has no pools
 	used    atomic.Int64
@@ -38,8 +38,8 @@ type Pool struct {
 
 // NewPool returns a pool that retains up to keep bytes of freed memory for later allocations
 // instead of returning it to the device whenever the host waits.
-func (c *Context) NewPool(keep uint64) (*Pool, error) {
-	p := &Pool{context: c}
+func (c *Context) NewPool(keep uint64) (*MemoryPool, error) {
+	p := &MemoryPool{context: c}
 	if !c.properties.Pools {
 		return p, nil
 	}
@@ -60,12 +60,12 @@ func (c *Context) NewPool(keep uint64) (*Pool, error) {
 }
 
 // Ordered reports whether the device has pools, so that no allocation waits.
-func (p *Pool) Ordered() bool { return p.handle != 0 }
+func (p *MemoryPool) Ordered() bool { return p.handle != 0 }
 
 // Alloc allocates bytes of memory, aligned to 256, with arbitrary content, for work in s from now
 // on. Other streams first wait for an event recorded in s. A size of 0 is allowed and returns no
 // memory.
-func (p *Pool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
+func (p *MemoryPool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
 	if s.context.handle != p.context.handle {
 		return m, refuse("cuMemAllocFromPoolAsync", invalidHandle, "stream: expected one of device %d, got one of device %d",
 			p.context.device, s.context.device)
@@ -92,10 +92,10 @@ func (p *Pool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
 }
 
 // Used returns the number of allocated bytes of the pool.
-func (p *Pool) Used() int64 { return p.used.Load() }
+func (p *MemoryPool) Used() int64 { return p.used.Load() }
 
 // Reserved returns the number of bytes of the device that the pool holds, allocated or not.
-func (p *Pool) Reserved() (int64, error) {
+func (p *MemoryPool) Reserved() (int64, error) {
 	if p.handle == 0 {
 		return p.Used(), nil
 	}
@@ -106,7 +106,7 @@ func (p *Pool) Reserved() (int64, error) {
 
 // Trim returns freed memory to the device, as far as the device no longer uses it, until the pool
 // reserves at most keep bytes.
-func (p *Pool) Trim(keep uint64) error {
+func (p *MemoryPool) Trim(keep uint64) error {
 	if p.handle == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (p *Pool) Trim(keep uint64) error {
 
 // Close releases the pool. Allocated memory stays valid, and the device gets it back once it is
 // freed. After an error it may be called again.
-func (p *Pool) Close() error {
+func (p *MemoryPool) Close() error {
 	if p.handle == 0 || !p.closed.CompareAndSwap(false, true) {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (p *Pool) Close() error {
 type Memory struct {
 	Address Address
 	Size    uint64
-	pool    *Pool
+	pool    *MemoryPool
 }
 
 // Free frees the block once the present work of s is complete. s must have waited for work of other
