@@ -30,6 +30,7 @@ import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler.samplers import Temporal, layer_wise
 from tests.support import context_graphs, hetero_parity
+from tests.support.assertions import assert_equal
 from tests.support.parity import (
     MODES,
     SWITCHES,
@@ -39,7 +40,6 @@ from tests.support.parity import (
     edges_of,
     on_own_pages,
     random_graph,
-    same,
     scaled,
 )
 
@@ -427,7 +427,7 @@ def batches() -> None:
             for got, want in zip(
                 *(sampler.sample_many(g, lists, batch=0) for g in (there, cpu)), strict=True
             ):
-                same(got, want)
+                assert_equal(got, want)
     cpu = graphs["random"].graph(32, 32, 64, to_pin=True)
     there = cpu.to("cuda")
     pinned = cpu.pin()
@@ -449,8 +449,8 @@ def batches() -> None:
         many = sampler.sample_many(there, lists, batch=0)
         for i, seeds in enumerate(lists):
             want = sampler.sample(cpu, seeds, batch=i)
-            same(jobs[i].result(), want)
-            same(many[i], want)
+            assert_equal(jobs[i].result(), want)
+            assert_equal(many[i], want)
     loose = pgs.PGSampler([6, 5], seed=1, mode="queue", mode_options={"ordered": False})
     want = loose.sample(cpu, np.arange(100), batch=0)
     assert edges_of(loose.sample(there, np.arange(100), batch=0)) == edges_of(want)
@@ -469,7 +469,7 @@ def large() -> None:
             sampler = pgs.PGSampler([18], seed=1, prob=prob)
             for batch in range(3):
                 got, want = (sampler.sample(g, np.arange(rows), batch=batch) for g in (there, cpu))
-                same(got, want)
+                assert_equal(got, want)
 
 
 def types() -> None:
@@ -505,7 +505,7 @@ def types() -> None:
                 options = {"exclude": exclude} if exclude else {}
                 want = sampler.sample(graph, seeds, **numbers, **options)
                 got = sampler.sample(there, seeds, **numbers, **options)
-                hetero_parity.same(got, want, sampler)
+                hetero_parity.assert_equal_batches(got, want, sampler)
         ends = [random.integers(0, 60, 800).astype(dtype) for _ in range(4)]
         kinds = {("a", "x", "b"): tuple(ends[:2]), ("b", "y", "a"): tuple(ends[2:])}
         when = {kind: {"t": np.arange(800) % 50, "w": random.random(800)} for kind in kinds}
@@ -516,19 +516,7 @@ def types() -> None:
             found = [
                 timed.sample(g, {"a": np.arange(20)}, **about) for g in (dated.to("cuda"), dated)
             ]
-            hetero_parity.same(*found, timed)
-
-
-def arrays_of(result: Any) -> dict[str, Any]:
-    """The arrays of what a program returned, on the CPU, by name."""
-    here = result.cpu().numpy()
-    names = ("nodes", "input_nodes", "root_index", "indptr", "indices", "edge_ids")
-    found = {name: getattr(here, name) for name in names if hasattr(here, name)}
-    found |= dict(getattr(here, "edge_data", None) or {})
-    for i, block in enumerate(getattr(here, "blocks", ())):
-        found |= {f"{name} {i}": getattr(block, name) for name in ("indptr", "indices", "edge_ids")}
-        found |= {f"{name} {i}": array for name, array in (block.edge_data or {}).items()}
-    return found
+            hetero_parity.assert_equal_batches(*found, timed)
 
 
 def programs() -> None:
@@ -568,16 +556,13 @@ def programs() -> None:
     }
     seeds = np.arange(0, 80, 2)
     for name, sampler in made.items():
-        got, want = (arrays_of(sampler.sample(g, seeds, epoch=1, batch=3)) for g in (there, cpu))
-        assert want.keys() == got.keys() and want, name
-        for array in want:
-            assert np.array_equal(got[array], want[array], equal_nan=True), (name, array)
+        got, want = (sampler.sample(g, seeds, epoch=1, batch=3) for g in (there, cpu))
+        assert_equal(got, want, name)
     # A bandit, whose new values are written on the device.
     bandit = samplers.learned.gcn_bs(there, fanouts=[3, 5], seed=1)
     for version in range(3):
         batch, found = (bandit.sample(g, seeds[:2], batch=version) for g in (cpu, there))
-        arrays = arrays_of(found)
-        assert all(np.array_equal(a, arrays[name]) for name, a in arrays_of(batch).items())
+        assert_equal(found, batch, version)
         bandit.update(batch, [np.ones(len(block.indices)) for block in batch.blocks])
 
 
@@ -590,7 +575,7 @@ def times() -> None:
         sampler = pgs.PGSampler([4, 3], temporal="t", disjoint=True, seed=1)
         about: Any = {"seed_time": np.full(60, 25), "epoch": 1, "batch": 2}
         found = [sampler.sample(g, np.arange(60), **about) for g in (cpu.to("cuda"), cpu)]
-        same(*found, sampler)
+        assert_equal(*found, sampler)
 
 
 def contexts() -> None:
@@ -609,12 +594,8 @@ def contexts() -> None:
                 {"budget": 70, "by": "cell"},
             ):
                 sampler = samplers.context(time=None if times is None else "t", **options)
-                got, want = (
-                    context_graphs.arrays_of(sampler.sample(g, seeds, **more))
-                    for g in (there, graph)
-                )
-                for name, array in want.items():
-                    assert np.array_equal(got[name], array), (times, bits, options, name)
+                got, want = (sampler.sample(g, seeds, **more) for g in (there, graph))
+                context_graphs.assert_equal_contexts(got, want, (times, bits, options))
     # More lists in a hop than a warp has lanes' groups of.
     random = np.random.default_rng(4)
     ends = random.integers(0, 1500, (2, 20_000))
@@ -622,11 +603,8 @@ def contexts() -> None:
         *ends, num_nodes=1500, edge_data={"t": random.integers(0, 99, 20_000)}
     )
     sampler = samplers.context(budget=1400, time="t")
-    got, want = (
-        context_graphs.arrays_of(sampler.sample(g, np.arange(6), seed_time=70))
-        for g in (graph.to("cuda"), graph)
-    )
-    assert all(np.array_equal(got[name], array) for name, array in want.items())
+    got, want = (sampler.sample(g, np.arange(6), seed_time=70) for g in (graph.to("cuda"), graph))
+    context_graphs.assert_equal_contexts(got, want)
 
 
 # What the kernels of each file are called, {a,b} being either. tests/packaging/test_gpu_check.py

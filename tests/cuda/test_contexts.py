@@ -10,16 +10,15 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler.samplers import Temporal, context
-from tests.support.assertions import assert_equal
-from tests.support.context_graphs import ContextGraph
+from tests.support.context_graphs import ContextGraph, assert_equal_contexts
 from tests.support.parity import emulated, scaled
 from tests.support.partners import partner
 
 
-def assert_equal_contexts(found: Any, wanted: Any, about: Any = "") -> None:
+def assert_equal_on_gpu(found: Any, wanted: Any, about: Any = "") -> None:
     """Asserts that contexts on a GPU have the bytes of those on the CPU."""
     assert found.device == "cuda:0" and repr(found).endswith(", device=cuda:0)")
-    assert_equal(found, wanted, about)
+    assert_equal_contexts(found, wanted, about)
 
 
 def large(count: int, *, times: bool = True) -> pgs.Graph:
@@ -71,9 +70,9 @@ def test_contexts_of_random_graphs_are_those_of_the_cpu(times: str | None, dtype
                 time = Temporal("t", inclusive=bool(number % 3), window=window)
             sampler = context(**options, time=time, seed=1)
             wanted = sampler.sample(graph, seeds, **more)
-            assert_equal_contexts(sampler.sample(there, seeds, **more), wanted, (number, options))
+            assert_equal_on_gpu(sampler.sample(there, seeds, **more), wanted, (number, options))
             again = pickle.loads(pickle.dumps(sampler)).submit(there, seeds, **more)
-            assert_equal_contexts(again.result(), wanted, "submitted")
+            assert_equal_on_gpu(again.result(), wanted, "submitted")
 
 
 @pytest.mark.parametrize("width", [None, 128, 3])
@@ -90,11 +89,11 @@ def test_contexts_with_hubs_are_those_of_the_cpu(width: int | None, put: str) ->
         for options in ({"budget": 1024}, {"budget": 1500, "by": "cell"}):
             sampler = context(width=width, time="day", **options)
             wanted = sampler.sample(graph, seeds, seed_time=bounds)
-            assert_equal_contexts(
+            assert_equal_on_gpu(
                 sampler.sample(there, seeds, seed_time=bounds), wanted, (kind, options)
             )
             # Others have left something in the workspace.
-            assert_equal_contexts(sampler.sample(there, seeds, seed_time=bounds), wanted, "again")
+            assert_equal_on_gpu(sampler.sample(there, seeds, seed_time=bounds), wanted, "again")
 
 
 def test_contexts_without_times_are_those_of_the_cpu() -> None:
@@ -104,7 +103,7 @@ def test_contexts_without_times_are_those_of_the_cpu() -> None:
     seeds = {kind: random.integers(0, n, scaled(500, 4)) for kind, n in graph.num_nodes.items()}
     for width in (None, 7):
         sampler = context(budget=700, width=width)
-        assert_equal_contexts(sampler.sample(there, seeds), sampler.sample(graph, seeds), width)
+        assert_equal_on_gpu(sampler.sample(there, seeds), sampler.sample(graph, seeds), width)
 
 
 @pytest.mark.parametrize("ids", ["int32", "int64"])
@@ -122,7 +121,7 @@ def test_contexts_of_homogeneous_graphs_are_those_of_the_cpu(ids: str) -> None:
         (context(budget=150, time="t", width=9), {"seed_time": bounds}),
         (context(budget=90, by="cell", cells=4, time="t"), {"seed_time": 0.5}),
     ):
-        assert_equal_contexts(
+        assert_equal_on_gpu(
             sampler.sample(there, seeds, **more), sampler.sample(graph, seeds, **more)
         )
 
@@ -137,7 +136,7 @@ def test_seeds_on_the_gpu_give_the_same_and_wrong_ones_are_errors() -> None:
     sampler = context(budget=64, time="day")
     wanted = sampler.sample(graph, {"customer": seeds}, seed_time=700)
     found = sampler.sample(there, {"customer": seeds.cuda()}, seed_time=700)
-    assert_equal_contexts(found, wanted)
+    assert_equal_on_gpu(found, wanted)
     assert found.torch().nodes.is_cuda
 
 
@@ -150,7 +149,7 @@ def test_wrong_seeds_are_errors_and_leave_all_usable() -> None:
         with pytest.raises(IndexError, match=error):
             sampler.sample(there, {"customer": [1, 10, -1], "sale": [3]}, seed_time=700)
         wanted = sampler.sample(graph, {"customer": [1]}, seed_time=700)
-        assert_equal_contexts(sampler.sample(there, {"customer": [1]}, seed_time=700), wanted)
+        assert_equal_on_gpu(sampler.sample(there, {"customer": [1]}, seed_time=700), wanted)
     with pytest.raises(ValueError, match="budget: expected at least the cells of a seed"):
         context(budget=8, by="cell", cells=9).sample(there, {"customer": [1]})
 

@@ -521,7 +521,8 @@ def test_labor_has_a_kernel() -> None:
         for rounds in range(4):
             nothing = layer_wise.labor(fanouts=[2, 2], importance=rounds, seed=1)
             assert_equal(
-                nothing.sample(there, seeds[:0], epoch=0, batch=1), nothing.sample(cpu, seeds[:0])
+                nothing.sample(there, seeds[:0], epoch=0, batch=1),
+                nothing.sample(cpu, seeds[:0], epoch=0, batch=1),
             )
             with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in"):
                 nothing.sample(there, [0, cpu.num_nodes])

@@ -293,7 +293,8 @@ def image(file: Path, *define: str) -> None:
             driver = [*c, "-shared", "-Wl,-soname,libcuda.so.1", "-o", str(made / "libcuda.so.1")]
             subprocess.run([*driver, str(made / "none.c")], check=True)
             flags = ["-fPIC", "-pthread", "-fno-gnu-unique", *CUDA, f"-I{HERE}"]
-            flags += ["-g", *races] if races else []
+            # A program is compiled for a few small batches: g++'s passes would take longer than it.
+            flags += ["-g", *races] if races else ["-O0"]
             unit_o = made / "unit.o"
             if subprocess.run(
                 [*cxx, *flags, "-c", "-o", str(unit_o), str(made / "unit.cpp")]

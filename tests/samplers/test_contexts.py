@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from context_graphs import NAMES, ContextGraph, arrays_of, assert_same
+from context_graphs import NAMES, ContextGraph, assert_equal_contexts, assert_same
 from partners import partner
 
 import pygsampler as pgs
 from pygsampler.samplers import Contexts, Temporal, context
+from tests.support.assertions import assert_equal
 
 SALES, OF = ("sale", "of", "customer"), ("customer", "rev_of", "sale")
 WHAT = ("article", "rev_what", "sale")
@@ -295,8 +296,7 @@ def test_contexts_do_not_depend_on_the_order_of_threads_nor_on_other_seeds() -> 
     seeds, _, kinds = made.seeds(60)
     seed_time, _ = made.bounds(kinds)
     both = [sampler.sample(graph, seeds, seed_time=seed_time, threads=n) for n in (1, 2)]
-    for one, other in zip(*(arrays_of(found).values() for found in both), strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert_equal_contexts(*both)
     name = next(iter(seeds))
     some = sampler.sample(graph, {name: seeds[name][-2:]}, seed_time={name: seed_time[name][-2:]})
     at = len(seeds[name])
@@ -318,8 +318,7 @@ def test_contexts_are_shown_copied_and_pickled() -> None:
     assert isinstance(found, Contexts) and found.device == "cpu" and found.cpu() is found
     for copy in (pickle.loads(pickle.dumps(found)), pickle.loads(pickle.dumps(found.numpy()))):
         assert copy.node_types == ("customer", "article", "sale")
-        for name, array in arrays_of(found).items():
-            np.testing.assert_array_equal(np.asarray(getattr(copy, name)), array)
+        assert_equal(copy, found)
     with pytest.raises(TypeError, match=r"Contexts: made by samplers.context"):
         Contexts()
 

@@ -16,6 +16,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from benchmarks.numpy_contexts import Reference  # noqa: E402
+from tests.support.assertions import assert_equal  # noqa: E402
 
 NAMES = ("nodes", "types", "hops", "parents", "mask", "cells", "lengths")
 
@@ -116,3 +117,9 @@ def assert_same(contexts: Any, expected: Mapping[str, Any], types: bool = True) 
             assert array is None
         else:
             np.testing.assert_array_equal(array, expected[name], err_msg=name)
+
+
+def assert_equal_contexts(found: Any, wanted: Any, where: object = "") -> None:
+    """Fails unless two batches, whatever their numbers, have the same contexts."""
+    mine, theirs = ({name: getattr(each, name) for name in NAMES} for each in (found, wanted))
+    assert_equal(mine, theirs, where)
