@@ -363,7 +363,7 @@ def test_labels_of_networkx_are_kept_or_refused() -> None:
     both = r"networkx.relabel_nodes\(g, str\) names them, and networkx.convert_node_labels"
     for labels, got in (
         (((0, 0), (0, 1)), r"tuple \(0, 0\)"),
-        ((1, "b"), "int 1 beside str 'b'"),
+        ((1, "b"), "int 1 and str 'b'"),
         ((True, 7), "bool True"),
         ((1.5, 2.5), "float 1.5"),
         ((1, 1 << 63), "9223372036854775808"),
