@@ -76,7 +76,7 @@ def test_of_a_file(tmp_path: Path) -> None:
     )
     assert done[-1] == partitioned_graphs.EDGES
     assert repr(made).startswith("Partition(")
-    assert repr(made.shard(1)).startswith("Shard(rank=1, vertices [")
+    assert repr(made.shard(1)).startswith("Shard(rank=1, nodes [")
 
 
 def test_bad_arguments(tmp_path: Path) -> None:
