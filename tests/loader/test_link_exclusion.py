@@ -157,7 +157,7 @@ def test_edges_of_a_whole_pass_are_those_of_its_batches() -> None:
     assert whole is not None
     starts = whole.starts.tolist()
     for number, places in enumerate(batches):
-        expected = loader._source.exclusion.of(places)
+        expected = loader._source.exclusion.excluded_ids(places)
         for place, kind in enumerate(graph.edge_types):
             at = number * len(graph.edge_types) + place
             assert whole.ids[starts[at] : starts[at + 1]].equal(expected[kind])
