@@ -17,7 +17,6 @@ from torch_geometric.loader import NodeLoader  # noqa: E402
 
 import pygsampler as pgs  # noqa: E402
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler  # noqa: E402
-from tests.support.assertions import content  # noqa: E402
 
 # PyG and torch warn of each other, and Python of the forks of torch's loader.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("gpu")]
@@ -40,6 +39,11 @@ def make_data(edges_on: str = "cpu", features_on: str = "cpu") -> Any:
         edge_attr=torch.arange(EDGES).to(features_on),
         edge_index=torch.stack([src, dst]).to(edges_on),
     )
+
+
+def content(batch: Any) -> dict[str, Any]:
+    """A batch as something to compare: of the reverse of an edge PyG keeps any id."""
+    return {k: v.tolist() if hasattr(v, "tolist") else v for k, v in batch.to_dict().items()}
 
 
 @pytest.mark.parametrize("features_on", ["cpu", "cuda"])

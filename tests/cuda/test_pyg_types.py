@@ -16,7 +16,6 @@ from torch_geometric.data import HeteroData  # noqa: E402
 from torch_geometric.nn import SAGEConv, to_hetero  # noqa: E402
 
 from pygsampler.pyg import EdgeIndex, HGTLoader, LinkNeighborLoader, NeighborLoader  # noqa: E402
-from tests.support.assertions import content  # noqa: E402
 
 # PyG and torch warn of each other, and Python of the forks of torch's loader.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("gpu")]
@@ -36,6 +35,14 @@ def make_data(edges_on: str = "cpu", features_on: str = "cpu") -> Any:
         data[kind].edge_index = torch.stack(ends).to(edges_on)
         data[kind].edge_attr = torch.arange(count).to(features_on)
     return data
+
+
+def content(batch: Any) -> dict[Any, Any]:
+    return {
+        key: {k: v.tolist() if hasattr(v, "tolist") else v for k, v in store.items()}
+        for key, store in batch.to_dict().items()
+        if isinstance(store, dict)
+    }
 
 
 def loaded(make: Any, **where: Any) -> list[Any]:
