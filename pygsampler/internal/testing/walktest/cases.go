@@ -20,8 +20,8 @@ var Rules = []walk.Rule{
 	{Length: 6, P: 1e9, Q: 1e10}, {Length: 6, P: 1e-9, Q: 1}, {Length: 5, P: 1e90, Q: 1e-90, Stop: .1},
 }
 
-// Request is walks of a rule from seeds. Of walks with many visits there are few, since a block of threads sorts
-// them, which the emulator has one after another.
+// Request returns a request for walks of a rule from seeds. Rules with many visits get few seeds,
+// since a block of threads sorts the visits, which takes long on the emulator.
 func Request(rule walk.Rule, g *csc.Relation, seeds []int64) walk.Request {
 	if rule.Top > 0 && rule.Visits() > 200 {
 		seeds = seeds[:7]
@@ -29,8 +29,8 @@ func Request(rule walk.Rule, g *csc.Relation, seeds []int64) walk.Request {
 	return walk.Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 1<<39 + 1, Seeds: csctest.Array(seeds, g.Indices.Bits)}}
 }
 
-// Graphs runs f on graphs with every small degree, awkward ones and random ones, with ids of both widths, given
-// edge ids or none, by weight and uniformly.
+// Graphs runs f on graphs with every small degree, awkward ones and random ones, with ids of both
+// widths, with and without edge ids, by weight and uniformly.
 func Graphs(f func(name string, g *csc.Relation, seeds []int64)) {
 	every, _ := csctest.EveryDegree()
 	graphs := csctest.Awkward(3000)
