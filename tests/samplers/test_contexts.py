@@ -320,7 +320,7 @@ def test_contexts_are_shown_copied_and_pickled() -> None:
         assert copy.node_types == ("customer", "article", "sale")
         for name, array in arrays_of(found).items():
             np.testing.assert_array_equal(np.asarray(getattr(copy, name)), array)
-    with pytest.raises(TypeError, match=r"Contexts: made by samplers.context"):
+    with pytest.raises(TypeError, match=r"Contexts: created by samplers.context"):
         Contexts()
 
 
