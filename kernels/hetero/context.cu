@@ -225,7 +225,7 @@ struct Context {
     }
     return lo;
   }
-  // Which part of a row a bound leaves. Go twin: times.Rows.Within.
+  // Which part of a row a bound leaves. Go twin: times.SortedRows.Within.
   __device__ ulonglong2 within(const ContextRelation& r, ulonglong2 row, long long bound) const {
     const long long LEAST = (long long)(1ull << 63);
     const long long* keys = r.keys + row.x;

@@ -33,7 +33,7 @@ def test_arrays_are_made_once_and_share_one_memory():
 def test_repr_and_refusals():
     block = pgs.PGSampler([2], seed=0).sample(circulant(9, 3), [0]).blocks[0]
     assert repr(block) == "Block(num_src_nodes=3, num_dst_nodes=1, num_edges=2)"
-    with pytest.raises(TypeError, match="Block: made by"):
+    with pytest.raises(TypeError, match="Block: created by"):
         pgs.Block()
     with pytest.raises(TypeError, match="pickle its MiniBatch"):
         pickle.dumps(block)

@@ -141,7 +141,7 @@ def test_repr_is_one_line(batch):
 
 
 def test_it_is_made_by_sampling_only():
-    with pytest.raises(TypeError, match="MiniBatch: made by"):
+    with pytest.raises(TypeError, match="MiniBatch: created by"):
         pgs.MiniBatch()
 
 

@@ -58,12 +58,16 @@ def test_data_that_was_changed(make: Any, filter_per_worker: bool) -> None:
     next(iter(loader))
     kept = data.edge_index, data.edge_attr
     data.edge_index, data.edge_attr = kept[0][:, :9], kept[1][:9]
-    with pytest.raises(ValueError, match=f"data: expected {EDGES} edges .* got 9; .* anew"):
+    with pytest.raises(
+        ValueError, match=f"data: expected {EDGES} edges .* got 9; .* from this data"
+    ):
         next(iter(loader))
     data.edge_index, data.edge_attr = kept
     next(iter(loader))
     data.x = data.x[:9]
-    with pytest.raises(ValueError, match=f"data: expected {NODES} nodes .* got 9; .* anew"):
+    with pytest.raises(
+        ValueError, match=f"data: expected {NODES} nodes .* got 9; .* from this data"
+    ):
         next(iter(loader))
 
 

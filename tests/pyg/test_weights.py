@@ -239,7 +239,7 @@ def test_weight_attr_may_be_assigned() -> None:
     sampler.weight_attr = None
     assert repr(sampler) == repr(uniform)
     assert content(sampler.sample_from_nodes(inputs)) == content(uniform.sample_from_nodes(inputs))
-    with pytest.raises(ValueError, match=r"made with \('w'\), got str 'edge_attr'"):
+    with pytest.raises(ValueError, match=r"created with \('w'\), got str 'edge_attr'"):
         sampler.weight_attr = "edge_attr"
     sampler.weight_attr = "w"
     sampler.num_neighbors = [3, 3]

@@ -225,7 +225,7 @@ def test_views() -> None:
     for view in (without, without.numpy(), without.torch()):
         with pytest.raises(ValueError, match="edge_ids=True, got one without"):
             _ = view.edge_ids
-    with pytest.raises(TypeError, match="made by"):
+    with pytest.raises(TypeError, match="created by"):
         pgs.research.StepSamples()
     assert [s.shape for s in pgs.research.KHop([2, 2]).sample(graph, []).steps] == [(0, 2), (0, 4)]
 

@@ -319,7 +319,7 @@ def test_contexts_are_shown_copied_and_pickled() -> None:
     for copy in (pickle.loads(pickle.dumps(found)), pickle.loads(pickle.dumps(found.numpy()))):
         assert copy.node_types == ("customer", "article", "sale")
         assert_equal(copy, found)
-    with pytest.raises(TypeError, match=r"Contexts: made by samplers.context"):
+    with pytest.raises(TypeError, match=r"Contexts: created by samplers.context"):
         Contexts()
 
 

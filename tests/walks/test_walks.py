@@ -210,7 +210,7 @@ def test_a_notebook_shows_walks() -> None:
 
 
 def test_they_are_made_by_samplers_only() -> None:
-    with pytest.raises(TypeError, match=r"made by RandomWalk\.sample"):
+    with pytest.raises(TypeError, match=r"created by RandomWalk\.sample"):
         Walks()
 
 
