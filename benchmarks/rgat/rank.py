@@ -100,13 +100,13 @@ def features(process: Process, kind: str, count: int) -> pgs.Features:
     written = pgs.Features.from_tensor(rows).quantize("float8_e4m3", read_as=read_as)
     scheme = written._quantization
     assert scheme is not None and scheme.scales is not None
-    stride = written._known().shape[1]
+    stride = written._open_array().shape[1]
     # Pages, since rows have to begin at a line of memory.
     stored = torch.frombuffer(mmap.mmap(-1, count * stride), dtype=torch.uint8).view(count, stride)
     scales = torch.zeros(count, dtype=torch.float32)
-    stored[some] = torch.from_numpy(written._known().numpy())
+    stored[some] = torch.from_numpy(written._open_array().numpy())
     scales[some] = torch.from_numpy(scheme.scales.numpy())
-    whole = pgs.Features._of(
+    whole = pgs.Features._from_array(
         as_array(stored, kind),
         Quantization("float8_e4m3", "row", read_as, (width,), as_array(scales, kind)),
     )

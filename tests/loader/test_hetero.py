@@ -196,7 +196,11 @@ def test_edge_index_has_each_edge_once(graph: pgs.Graph) -> None:
         ),
         ({"features": {"input_nodes": {}}}, ValueError, "names that batches do not have"),
         ({"labels": {"venue": [1]}}, ValueError, "labels: expected types of the graph"),
-        ({"labels": {}, "features": {"y": {}}}, ValueError, "another name beside labels, got 'y'"),
+        (
+            {"labels": {}, "features": {"y": {}}},
+            ValueError,
+            "another name, since labels= uses it, got 'y'",
+        ),
         ({"edge_features": {"indices": {}}}, ValueError, "names that batches do not have"),
         ({"static": True}, ValueError, "static: expected a graph on a CUDA device"),
         (
