@@ -187,7 +187,7 @@ func TestQueueNeedsItsMap(t *testing.T) {
 	r := of(g, []int64{2}, []int64{1})
 	r.MapBytes = 1
 	_, err := ByQueue(&r, 0, idle(0), &stop)
-	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: mode='queue': expected map_bytes of at least 480 bytes (8 a vertex), got less" {
+	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: mode='queue': expected map_bytes of at least 480 bytes (8 a node), got less" {
 		t.Error(err)
 	}
 	fanouts := slices.Repeat([]int64{1}, 64)
