@@ -44,7 +44,7 @@ class Record:
             self.content["commit"] = commit
             self.content["changed_files"] = None
         self.content["part"] = part
-        self.content["gpu"] = gpu() if torch.cuda.is_available() else None
+        self.content["gpu"] = gpu() if pgs.cuda.is_available() else None
         self.content["versions"].update(_versions())
         self.rows: list[dict[str, Any]] = []
         self.content["left_out"] = self.left_out = []
