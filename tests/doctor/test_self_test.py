@@ -72,7 +72,7 @@ class Block:
     [
         ({}, None),
         ({"indptr": [0, 1]}, "blocks[0], row 0: expected 2 edges, got 1"),
-        ({"edge_ids": [0, 3]}, "blocks[0], row 0: an edge is not one of vertex 2"),
+        ({"edge_ids": [0, 3]}, "blocks[0], row 0: an edge is not one of node 2"),
         ({"edge_ids": [3, 3]}, "blocks[0], row 0: an edge came twice"),
         ({"indices": [2, 1]}, "blocks[0], row 0: a source is not that of its edge"),
     ],
