@@ -14,7 +14,7 @@ pytestmark = pytest.mark.once
 
 
 def test_comments_and_errors_are_in_plain_english() -> None:
-    check("comments", comments.find(ROOT))
+    check(comments.find(ROOT))
 
 
 def problems(text: str) -> dict[str, list[str]]:

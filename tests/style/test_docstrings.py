@@ -14,7 +14,7 @@ pytestmark = pytest.mark.once
 
 
 def test_docstrings_have_a_subject_a_summary_and_their_arguments() -> None:
-    check("docstrings", docstrings.find(ROOT))
+    check(docstrings.find(ROOT))
 
 
 def test_most_functions_that_users_call_are_read() -> None:

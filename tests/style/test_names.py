@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.style import __main__ as command
 from tests.style import names
-from tests.style.findings import ROOT, Finding, compare, definitions, modules
+from tests.style.findings import ROOT, Finding, check, definitions, modules
 
 pytestmark = pytest.mark.once
 
 
 def test_all_names_are_good() -> None:
-    assert not [f"{finding.place}: {finding.entry}" for finding in names.find(ROOT)]
+    check(names.find(ROOT))
 
 
 def test_all_exceptions_are_needed() -> None:
@@ -94,9 +95,21 @@ def test_all_kinds_of_names_are_found(tmp_path: Path) -> None:
     }
 
 
-def test_a_list_fails_for_new_findings_and_for_entries_out_of_date() -> None:
-    findings = [Finding("class a.py Made", "a.py:1"), Finding("class b.py Made", "b.py:7")]
-    assert compare(["class a.py Made", "class c.py Made"], findings) == (
-        [Finding("class b.py Made", "b.py:7")],
-        ["class c.py Made"],
-    )
+def test_a_finding_fails_with_its_place() -> None:
+    findings = [Finding("class b.py Made", "b.py:7"), Finding("class a.py Made", "a.py:1")]
+    with pytest.raises(AssertionError, match=r"a.py:1: class a.py Made\nb.py:7: class b.py Made"):
+        check(findings)
+    check([])
+
+
+def test_the_command_prints_findings_of_places(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [Finding("class a.py Made", "a.py:1"), Finding("class b.py Made", "b.py:7")]
+    monkeypatch.setattr(command, "CHECKERS", {"names": lambda root: found})
+    assert command.main([]) == 1
+    assert command.main(["b.py"]) == 1
+    assert command.main(["c.py"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["a.py:1: class a.py Made", "b.py:7: class b.py Made", "names: 2 findings"]
+    assert lines[3:] == ["b.py:7: class b.py Made", "names: 1 findings", "names: 0 findings"]

@@ -13,7 +13,7 @@ MOST_WORDS = 3000
 
 
 def test_pages_have_no_house_words_and_no_long_lines() -> None:
-    check("prose", prose.find(ROOT))
+    check(prose.find(ROOT))
 
 
 def test_pages_of_all_folders_are_read() -> None:
