@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.style.findings import Finding, definitions, modules, place
 
 WIDTH = 100
-# The word in the entries of the list, and the pattern that finds it. A word that is wrong in one
+# The word in findings, and the pattern that finds it. A word that is wrong in one
 # sense alone ("words" of a header, "row" of a descriptor, "tree" of a subgraph) is left to readers.
 WORDS = {
     "vertex": "vertex|vertices",
