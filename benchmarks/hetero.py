@@ -27,10 +27,9 @@ from tqdm import tqdm
 from pygsampler._cli.bench.check import CheckError, Int64s
 from pygsampler._cli.bench.compare import Quartiles, await_idle
 from pygsampler._cli.bench.contenders import int64
+from pygsampler._graph.schema import EdgeType
 
 from . import environment, graphs, report
-
-EdgeType = tuple[str, str, str]
 
 NODES = {"paper": 736_389, "author": 1_134_649, "institution": 8_740, "field": 59_965}
 EDGES: dict[EdgeType, int] = {

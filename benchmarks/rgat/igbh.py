@@ -6,7 +6,7 @@ multiplies the numbers of papers, authors and edges; institutes, fields of study
 conferences grow with its square root, as they do from IGBH-Small to IGBH-Full.
 
 Citations lead both ways in one relation, and each other relation has its reverse, as in MLPerf's
-benchmark. Papers, authors and fields are chosen by a power law.
+benchmark. Sources are uniform, and destinations follow a power law.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import torch
 
 import pygsampler as pgs
-
-EdgeType = tuple[str, str, str]
+from pygsampler._graph.schema import EdgeType
 
 PAPERS, AUTHORS = 269_346_174, 277_220_883
 FEW = {"institute": 26_918, "fos": 712_960, "journal": 49_052, "conference": 4_547}
@@ -64,7 +63,7 @@ def generate(sizes: Sizes, device: str = "cuda", seed: int = 1) -> pgs.Graph:
     relations = {}
     for (src, name, dst), count in sizes.edges.items():
         src_nodes, dst_nodes = sizes.nodes[src], sizes.nodes[dst]
-        # From the type with more edges a node the end is chosen at random, at the other by rank.
+        # Sources are uniform, and destinations popular: few papers have most of the citations.
         sources = _chosen(src_nodes, count, 1.0, random, device)
         targets = _chosen(dst_nodes, count, _POPULARITY, random, device)
         if src == dst:

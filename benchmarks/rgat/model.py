@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .igbh import EdgeType
+from pygsampler._graph.schema import EdgeType
 
 HIDDEN, HEADS, LAYERS, FANOUTS = 512, 4, 3, (15, 10, 5)
 DROPOUT = 0.2

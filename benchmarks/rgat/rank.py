@@ -31,6 +31,7 @@ from pygsampler._cli.bench.check import CheckError
 from pygsampler._features.quantization import Quantization
 from pygsampler.torch import DataLoader, capture
 
+from ..gpu.shared_epoch import passed
 from . import igbh
 from .model import FANOUTS, RGAT
 
@@ -122,7 +123,7 @@ class Power:
     """Watts of the process's GPU while it runs, by nvidia-smi; None where that says nothing."""
 
     def __init__(self, process: Process) -> None:
-        self._index, self._readings, self._ended = process.rank, [], threading.Event()
+        self._index, self._ended = process.rank, threading.Event()
         self._readings: list[float] = []
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._asks = process.cuda
@@ -200,11 +201,6 @@ def check_captured(process: Process, graph: pgs.Graph, loader: Callable[..., Any
         raise CheckError(f"losses: captured {captured.tolist()}, eager {losses.tolist()}")
 
 
-def exhaust(loader: Any) -> None:
-    for _ in loader:
-        pass
-
-
 def measure(process: Process, graph: pgs.Graph, rows: dict[str, Any], batch: int) -> dict[str, Any]:
     """Sampling alone, with rows, and whole steps, eager and captured."""
     papers = graph.num_nodes["paper"]
@@ -224,8 +220,8 @@ def measure(process: Process, graph: pgs.Graph, rows: dict[str, Any], batch: int
     first = next(iter(of()))
     found["input_nodes"] = sum(len(ids) for ids in first.input_nodes.values())
     found["edges"] = sum(block.num_edges for hop in first.blocks for block in hop.values())
-    found["sampling_ms"] = process.milliseconds(lambda: exhaust(of()), steps)
-    found["loader_ms"] = process.milliseconds(lambda: exhaust(of(**with_rows)), steps)
+    found["sampling_ms"] = process.milliseconds(lambda: passed(of()), steps)
+    found["loader_ms"] = process.milliseconds(lambda: passed(of(**with_rows)), steps)
     if process.cuda:
         check_captured(process, graph, functools.partial(few_of, **with_rows))
     step, stream = training(process, graph)
