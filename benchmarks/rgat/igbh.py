@@ -58,7 +58,10 @@ class Sizes:
 
 
 def generate(sizes: Sizes, device: str = "cuda", seed: int = 1) -> pgs.Graph:
-    """Returns the graph on `device`, with int32 ids, the same for equal arguments."""
+    """Returns the graph on the CPU, with int32 ids; `device` draws and sorts its edges.
+
+    Equal arguments give equal graphs.
+    """
     random = torch.Generator(device=device).manual_seed(seed)
     relations = {}
     for (src, name, dst), count in sizes.edges.items():
@@ -66,12 +69,12 @@ def generate(sizes: Sizes, device: str = "cuda", seed: int = 1) -> pgs.Graph:
         # Sources are uniform, and destinations popular: few papers have most of the citations.
         sources = _chosen(src_nodes, count, 1.0, random, device)
         targets = _chosen(dst_nodes, count, _POPULARITY, random, device)
+        forward, backward = (sources, targets), (targets, sources)
         if src == dst:
-            both = torch.cat([sources, targets]), torch.cat([targets, sources])
-            relations[src, name, dst] = _csc(*both, src_nodes)
+            relations[src, name, dst] = _csc([forward, backward], src_nodes)
             continue
-        relations[src, name, dst] = _csc(sources, targets, dst_nodes)
-        relations[dst, f"rev_{name}", src] = _csc(targets, sources, src_nodes)
+        relations[src, name, dst] = _csc([forward], dst_nodes)
+        relations[dst, f"rev_{name}", src] = _csc([backward], src_nodes)
     return pgs.Graph.from_csc(relations, num_nodes=sizes.nodes)
 
 
@@ -89,10 +92,30 @@ def _chosen(
 
 
 def _csc(
-    sources: torch.Tensor, targets: torch.Tensor, num_targets: int
+    edges: list[tuple[torch.Tensor, torch.Tensor]], num_targets: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(indptr, indices) of the edges: row v has the sources of the edges into v."""
-    order = torch.argsort(targets, stable=True)
-    indptr = torch.zeros(num_targets + 1, dtype=torch.int64, device=targets.device)
-    torch.cumsum(torch.bincount(targets, minlength=num_targets), 0, out=indptr[1:])
-    return indptr, sources[order]
+    """(indptr, indices) on the CPU of (sources, targets): row v has the sources of edges into v.
+
+    Edges are sorted by ranges of targets, so that a GPU needs memory for some of them beside their
+    ends.
+    """
+    degrees = sum(torch.bincount(targets, minlength=num_targets) for _, targets in edges)
+    assert isinstance(degrees, torch.Tensor)
+    indptr = torch.zeros(num_targets + 1, dtype=torch.int64)
+    indptr[1:] = torch.cumsum(degrees, 0)
+    indices = torch.empty(int(indptr[-1]), dtype=torch.int32)
+    first = 0
+    while first < num_targets:
+        # At least one target, however many edges it has.
+        end = int(torch.searchsorted(indptr, indptr[first] + _CHUNK, right=True)) - 1
+        end = min(max(end, first + 1), num_targets)
+        chosen = [
+            (sources[inside], targets[inside])
+            for sources, targets in edges
+            for inside in [(targets >= first) & (targets < end)]
+        ]
+        sources, targets = (torch.cat(ends) for ends in zip(*chosen, strict=True))
+        order = torch.argsort(targets, stable=True)
+        indices[indptr[first] : indptr[end]] = sources[order].cpu()
+        first = end
+    return indptr, indices

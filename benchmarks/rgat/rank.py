@@ -260,7 +260,7 @@ def main(given: dict[str, Any]) -> None:
     process = Process(given)
     sizes = igbh.Sizes.at(given["scale"])
     begin = time.perf_counter()
-    graph = igbh.generate(sizes, process.device)
+    graph = igbh.generate(sizes, process.device).to(process.device)
     process.synchronize()
     generated = time.perf_counter() - begin
     rows = {kind: features(process, kind, count) for kind, count in sizes.nodes.items()}

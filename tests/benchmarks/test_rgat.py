@@ -55,6 +55,23 @@ def test_a_graph_has_citations_both_ways_and_each_relation_its_reverse(module: A
     assert again[cites].indices.numpy().tobytes() == graph[cites].indices.numpy().tobytes()
 
 
+def test_edges_are_sorted_by_ranges_of_their_targets(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    igbh = module("igbh")
+    random = torch.Generator().manual_seed(1)
+    edges = [
+        tuple(torch.randint(50, (300,), dtype=torch.int32, generator=random) for _ in range(2))
+        for _ in range(2)
+    ]
+    indptr, indices = igbh._csc(edges, 60)
+    # Smaller than the edges into some of the targets.
+    monkeypatch.setattr(igbh, "_CHUNK", 8)
+    again = igbh._csc(edges, 60)
+    assert again[0].equal(indptr)
+    assert again[1].equal(indices)
+
+
 def test_rows_of_features_fill_the_memory_that_is_asked_for(module: Any) -> None:
     main, igbh = module("__main__"), module("igbh")
     for gigabytes, gpus in ((40, 1), (40, 8)):

@@ -141,6 +141,13 @@ def test_errors_name_the_type_and_harm_nothing() -> None:
     )
 
 
+def test_relations_made_of_arrays_on_the_gpu_are_refused_with_the_way_out() -> None:
+    relation = pgs.Graph.from_coo([0, 1, 1], [1, 0, 1], num_nodes=2).to("cuda")
+    for there in (relation, (relation.indptr, relation.indices)):
+        with pytest.raises(ValueError, match=r"^edges\[.*\]: .* on cuda:0; .*graph\.to"):
+            pgs.Graph.from_csc({("a", "to", "a"): there}, num_nodes={"a": 2})
+
+
 def test_graphs_are_closed_and_pickled() -> None:
     graph = make(5, 2, 3, "int64")
     there = graph.to("cuda")

@@ -211,16 +211,25 @@ def _relation(kind: EdgeType, value: Any, nodes: Mapping[str, int], edge_data: A
     count = max(nodes[kind[0]], nodes[kind[2]])
     try:
         if isinstance(value, Relation):
-            if value._device >= 0:
-                raise ValueError(f"expected a graph on the CPU, got one on {value.device}")
+            _check_on_cpu(value)
             if value.num_nodes == count:
                 return value if not edge_data else value._with_data(edge_data)
             edge_data = {**value.edata, **(edge_data or {})}
             value = value.indptr, value.indices, value.edge_ids
         ids = value[2] if len(value) == 3 else None
-        return relation_from_csc(value[0], value[1], ids, count, edge_data)
+        made = relation_from_csc(value[0], value[1], ids, count, edge_data)
+        _check_on_cpu(made)
+        return made
     except (TypeError, ValueError, IndexError) as error:
         raise type(error)(f"edges[{kind!r}]: {error}") from None
+
+
+def _check_on_cpu(relation: Relation) -> None:
+    if relation._device >= 0:
+        raise ValueError(
+            f"expected a graph on the CPU, got one on {relation.device}; build the heterogeneous "
+            "graph of CPU arrays and use graph.to(device)"
+        )
 
 
 def _sorted(kind: EdgeType, edges: Any, nodes: Mapping[str, int]) -> tuple[Any, ...]:
