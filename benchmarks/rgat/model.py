@@ -14,24 +14,50 @@ from torch import nn
 from torch.nn import functional
 
 from pygsampler._graph.schema import EdgeType
+from pygsampler._ops.attention import edge_scores
 
 HIDDEN, HEADS, LAYERS, FANOUTS = 512, 4, 3, (15, 10, 5)
 DROPOUT = 0.2
 
 
 class Relation(nn.Module):
-    """GAT of one relation: rows are projected, and weighted by the attention of four heads."""
+    """GAT of one relation, without its scores: rows are projected, and added by their attention."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
         self.project = nn.Linear(width, hidden, bias=False)
-        # The products of projected rows with vectors of attention, as narrow layers of the rows.
-        self.source = nn.Linear(width, HEADS, bias=False)
-        self.target = nn.Linear(width, HEADS, bias=False)
 
-    def forward(self, block: Any, x: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, block: Any, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns [destinations, hidden]; source and target are [rows, heads]."""
+        if aggregates_first(block, x):
+            return self.aggregated(block, x, source, target)
         rows = self.project(x).unflatten(1, (HEADS, -1))
-        return block.attention(rows, self.source(x), self.target(own)).flatten(1)
+        out: torch.Tensor = block.attention(rows, source, target).flatten(1)
+        return out
+
+    def aggregated(
+        self, block: Any, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns what ``forward`` returns, by a projection of sums instead of rows."""
+        ones = source.new_ones(HEADS, 1)
+        scores = edge_scores(block._segments(), source[..., None], target[..., None], ones, 0.2)
+        weights = block.softmax(scores).to(x.dtype)
+        heads = self.project.weight.unflatten(0, (HEADS, -1))
+        sums = [block.weighted_sum(x, weights[:, head].contiguous()) for head in range(HEADS)]
+        out = [functional.linear(*pair) for pair in zip(sums, heads, strict=True)]
+        return torch.cat(out, 1)
+
+
+def aggregates_first(block: Any, x: torch.Tensor) -> bool:
+    """True if it is cheaper to add rows and to project the sums, one for each head.
+
+    A type's nodes are sources of all of its relations, and each relation would project all of them:
+    for few edges that is more than to read each edge's row for each head, and the heads' sums.
+    Rows that need a gradient would have it added up once for each head.
+    """
+    return not x.requires_grad and block.num_edges + 2 * block.num_dst_nodes < block.num_src_nodes
 
 
 class Layer(nn.Module):
@@ -42,16 +68,32 @@ class Layer(nn.Module):
         self.relations = nn.ModuleDict(
             {"__".join(kind): Relation(width, hidden) for kind in edge_types}
         )
+        # The products of projected rows with vectors of attention are products of the rows with
+        # other vectors: those of all relations from and to a node type read its rows once.
+        self.ends: dict[str, list[tuple[str, str]]] = {}
+        for src, name, dst in edge_types:
+            for kind, end in ((src, "source"), (dst, "target")):
+                self.ends.setdefault(kind, []).append(("__".join((src, name, dst)), end))
+        self.scores = nn.ModuleDict(
+            {kind: nn.Linear(width, HEADS * len(ends), False) for kind, ends in self.ends.items()}
+        )
 
     def forward(self, hop: Any, h: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        scores = {
+            key: each
+            for kind, ends in self.ends.items()
+            if kind in h
+            for key, each in zip(ends, self.scores[kind](h[kind]).split(HEADS, 1), strict=True)
+        }
         sums: dict[str, torch.Tensor] = {}
         for kind, block in hop.items():
             src, _, dst = kind
             name = "__".join(kind)
             if name not in self.relations or not block.num_edges:
                 continue
-            x, own = h[src][: block.num_src_nodes], h[dst][: block.num_dst_nodes]
-            out = self.relations[name](block, x, own)
+            source = scores[name, "source"][: block.num_src_nodes]
+            target = scores[name, "target"][: block.num_dst_nodes]
+            out = self.relations[name](block, h[src][: block.num_src_nodes], source, target)
             sums[dst] = sums[dst] + out if dst in sums else out
         return sums
 

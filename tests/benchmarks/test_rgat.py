@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ import numpy as np
 import pytest
 from partners import partner
 
+import pygsampler as pgs
+
 torch = partner("torch")
+from pygsampler.torch import DataLoader  # noqa: E402
+
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,6 +94,37 @@ def test_layers_have_the_relations_that_reach_a_paper(module: Any) -> None:
     assert ("institute", "rev_affiliated_to", "author") in middle
     assert ("institute", "rev_affiliated_to", "author") not in last
     assert set(first) == set(edge_types)
+
+
+def test_sums_that_are_projected_are_sums_of_projected_rows(module: Any) -> None:
+    model, igbh = module("model"), module("igbh")
+    graph = igbh.generate(igbh.Sizes.at(2e-6), "cpu")
+    sampler = pgs.PGSampler((5, 3), seed=1)
+    loader = DataLoader(graph, {"paper": torch.arange(20)}, sampler, batch_size=20)
+    batch = next(iter(loader))
+    block = batch.blocks[0]["author", "rev_written_by", "paper"]
+    relation = model.Relation(6, 8).double()
+    ends = block.num_src_nodes, block.num_dst_nodes
+    x = torch.randn(ends[0], 6, dtype=torch.float64)
+    scores = [torch.randn(n, 4, dtype=torch.float64, requires_grad=True) for n in ends]
+    expected = block.attention(relation.project(x).unflatten(1, (4, -1)), *scores).flatten(1)
+    got = relation.aggregated(block, x, *scores)
+    torch.testing.assert_close(got, expected)
+    assert block.num_edges > 0
+    by = torch.randn_like(got)
+    for of in (*scores, relation.project.weight):
+        grads = [torch.autograd.grad(y, of, by, retain_graph=True)[0] for y in (got, expected)]
+        assert grads[1].any()
+        torch.testing.assert_close(*grads)
+
+
+def test_relations_of_few_edges_project_sums(module: Any) -> None:
+    model = module("model")
+    few = types.SimpleNamespace(num_edges=10, num_dst_nodes=5, num_src_nodes=100)
+    assert model.aggregates_first(few, torch.zeros(100, 2))
+    assert not model.aggregates_first(few, torch.zeros(100, 2, requires_grad=True))
+    few.num_edges = 90
+    assert not model.aggregates_first(few, torch.zeros(100, 2))
 
 
 def test_eight_processes_train(tmp_path: Path) -> None:
