@@ -405,9 +405,11 @@ def test_markdown_is_a_table_to_paste(
     head, *lines = (
         line for line in run("bench", file, *FAST, *options).stdout.splitlines() if "|" in line
     )
-    assert head.startswith("| measure | by | ms a batch |")
+    assert head.startswith("| measure | expands | by | ms a batch |")
     assert {line.count("|") for line in (head, *lines)} == {head.count("|")}
-    assert any(line.startswith("| step | torch, with pygsampler's blocks |") for line in lines)
+    assert any(
+        line.startswith("| step | all nodes | torch, with pygsampler's blocks |") for line in lines
+    )
     refused("bench", file, "--markdown", "--json", ends_with=2)
 
 

@@ -8,12 +8,8 @@ from typing import Any
 
 from pygsampler._cli.bench.contenders import Loader, OneBatch
 
-# What the rules are called where people read them.
-RULES = {
-    "all": "each hop expands all nodes",
-    "new": "each hop expands new nodes",
-    "trees": "a separate subgraph for each seed",
-}
+# What a hop expands: all nodes of the batch, its new nodes, or those of each seed's subgraph.
+RULES = {"all": "all nodes", "new": "new nodes", "trees": "each seed"}
 
 
 @dataclass

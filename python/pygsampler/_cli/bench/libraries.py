@@ -55,12 +55,12 @@ LIBRARIES = {
     "torch-cluster": Library(
         "torch-cluster",
         {"torch": "PyTorch", "torch_cluster": "torch-cluster"},
-        "pip install torch, then pip install --no-build-isolation torch-cluster",
+        "pip install torch, then pip install torch-cluster --no-build-isolation",
     ),
     "cugraph": Library(
         "cuGraph",
         {"torch": "PyTorch", "cupy": "CuPy", "pylibcugraph": "cuGraph"},
-        "pip install torch pylibcugraph-cu12",
+        "pip install torch cupy-cuda12x pylibcugraph-cu12",
         on_gpu_alone=True,
     ),
     "kumo": Library(
@@ -72,7 +72,7 @@ LIBRARIES = {
 # The layers of PyG do without.
 _PYG_SAMPLERS = (
     "pip install torch torch_geometric, and pyg-lib from https://data.pyg.org/whl, "
-    "or pip install --no-build-isolation torch-sparse"
+    "or pip install torch-sparse --no-build-isolation"
 )
 
 

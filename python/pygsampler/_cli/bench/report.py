@@ -8,14 +8,24 @@ from pathlib import Path
 from pygsampler._cli.bench.compare import ComparisonRow
 from pygsampler._cli.bench.fields import RULES, Field
 
-HEAD = ("measure", "by", "ms a batch", "quartiles", "edges a batch", "M edges/s", "ratio", "to")
+HEAD = (
+    "measure",
+    "expands",
+    "by",
+    "ms a batch",
+    "quartiles",
+    "edges a batch",
+    "M edges/s",
+    "ratio",
+    "to",
+)
 # The results of a comparison.
 Compared = Sequence[tuple[Field, Sequence[ComparisonRow]]]
 
 
 def title(field: Field) -> str:
     """A measure and the rule of its samples."""
-    return f"{field.measure}, {RULES[field.frontier]}"
+    return f"{field.measure}, expands {RULES[field.frontier]}"
 
 
 def milliseconds(comparison: ComparisonRow) -> str:
@@ -33,6 +43,7 @@ def cells(compared: Compared) -> list[list[str]]:
             result.append(
                 [
                     field.measure,
+                    RULES[field.frontier],
                     row.label,
                     milliseconds(row),
                     f"{spread.q25:.3f} - {spread.q75:.3f}",
@@ -47,7 +58,7 @@ def cells(compared: Compared) -> list[list[str]]:
 
 def markdown(compared: Compared) -> str:
     """The table in Markdown."""
-    sides = ["---"] * 2 + ["--:"] * 5 + ["---"]
+    sides = ["---"] * 3 + ["--:"] * 5 + ["---"]
     lines = [HEAD, sides, *cells(compared)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -171,6 +171,10 @@ class _Layer(torch.nn.Module):
 class _BlockSteps(StepSession):
     """Layers over blocks, outermost first; a batch has blocks, rows, ids of seeds and counts."""
 
+    def __init__(self, graph: CscGraph, fanouts: Sequence[int], seed: int, device: str) -> None:
+        super().__init__(graph, fanouts, seed, device)
+        self._sampled = OneBatch(device).open(graph, fanouts, 0)
+
     def model(self) -> tuple[torch.nn.Module, _Pairs]:
         layers = [self.layer(*size) for size in zip(self.sizes, self.sizes[1:], strict=False)]
         return torch.nn.ModuleList(layers), [self.pair(layer) for layer in layers]
@@ -186,13 +190,12 @@ class _BlockSteps(StepSession):
         return block
 
     def batches(self, seeds: Sequence[Int64s], epoch: int) -> Iterator[Any]:
-        sampled = OneBatch(self.device).open(self.graph, self.fanouts, 0)
-        for batch in sampled.run(seeds, epoch):
+        for batch in self._sampled.run(seeds, epoch):
             tensors = batch.torch()
             ids = tensors.input_nodes.long().cpu()
             x = tensor(self.graph.features)[ids].to(self.device)
             blocks = [self.block(block) for block in tensors.blocks]
-            yield blocks, x, tensors.output_nodes.long(), sampled.edges(batch)
+            yield blocks, x, tensors.output_nodes.long(), self._sampled.edges(batch)
 
     def forward(self, batch: Any) -> torch.Tensor:
         blocks, h, _, _ = batch

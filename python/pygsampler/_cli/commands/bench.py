@@ -286,22 +286,22 @@ def _show(
 
     out = output.console()
     first = compared[0][1][0]
+    disturbed = sum(rows[0].disturbed for _, rows in compared)
+    if disturbed:
+        rounds = sum(rows[0].rounds for _, rows in compared)
+        text = f"other processes were busy in {disturbed} of {rounds} rounds"
+        facts = [*facts, ("note", text)]
     if markdown:
         out.print(f"{first.graph}, {first.setting}\n")
         out.print(report.markdown(compared))
         out.print("\n" + "\n".join(f"- {label}: {text}" for label, text in facts))
         return
     output.title(out, f"{first.graph} {first.setting}")
-    output.table(out, report.HEAD, report.cells(compared), text_columns=2)
+    output.table(out, report.HEAD, report.cells(compared), text_columns=3)
     out.print()
     for field, rows in compared:
         output.title(out, f"{report.title(field)}: milliseconds a batch")
         bars = [(row.label, row.milliseconds.median, report.milliseconds(row)) for row in rows]
         output.bars(out, bars)
         out.print()
-    disturbed = sum(row.disturbed for _, rows in compared for row in rows[:1])
-    rounds = sum(row.rounds for _, rows in compared for row in rows[:1])
-    if disturbed:
-        text = f"other processes were busy in {disturbed} of {rounds} rounds"
-        facts.append(("note", text))
     output.facts(out, facts)
