@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -250,22 +251,44 @@ def test_torch_cluster_is_compared_by_the_rule_of_dgl(
     assert {(row["baseline"], row["frontier"]) for row in rows} == {("torch-cluster", "all")}
 
 
-def test_a_library_that_lacks_a_function_is_listed_with_the_error(
+def failing_later() -> Callable[..., Any]:
+    """A sampler that fails once it is timed."""
+    calls = itertools.count()
+
+    def sample(start: Any, rowptr: Any, size: float) -> Any:
+        if next(calls) > 20:
+            raise RuntimeError("out of luck\nat kernel.cu:7")
+        return neighbor_sampler(start, rowptr, size)
+
+    return sample
+
+
+@pytest.mark.parametrize(
+    ("functions", "reason"),
+    [
+        (lambda: {}, "AttributeError: "),
+        (lambda: {"neighbor_sampler": failing_later()}, "RuntimeError: out of luck"),
+    ],
+)
+def test_a_library_that_fails_is_listed_with_the_error(
     ask: Callable[..., Any],
     refused: Callable[..., str],
     file: Path,
     monkeypatch: pytest.MonkeyPatch,
+    functions: Callable[[], dict[str, Any]],
+    reason: str,
 ) -> None:
     partner("torch")
-    monkeypatch.setitem(sys.modules, "torch_cluster", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "torch_cluster", SimpleNamespace(**functions()))
     found = ask("bench", file, *FAST)
     (one,) = (each for each in found["absent"] if each["name"] == "torch-cluster")
-    assert one["reason"].startswith("it fails with AttributeError: ")
-    assert "neighbor_sampler" in one["reason"] and one["measures"] == ["sampling"]
+    assert one["reason"].startswith(f"it fails with {reason}")
+    assert "kernel.cu" not in one["reason"] and one["measures"] == ["sampling"]
     assert {"sample", "loader"} <= {row["contender"] for row in found["rows"]}
     assert "torch-cluster" not in {row["contender"] for row in found["rows"]}
+    monkeypatch.setitem(sys.modules, "torch_cluster", SimpleNamespace(**functions()))
     said = refused("bench", file, *FAST, "--against", "torch-cluster")
-    assert said.startswith("--against torch-cluster: sampling: torch-cluster: AttributeError: ")
+    assert said.startswith(f"--against torch-cluster: sampling: torch-cluster: {reason}")
 
 
 class Pylibcugraph:
@@ -326,6 +349,20 @@ def test_cugraph_is_checked_and_timed_like_the_others(
     monkeypatch.setitem(sys.modules, "pylibcugraph", SimpleNamespace())
     with pytest.raises(compare.ContenderError, match="neighbor_sample or homogeneous_"):
         compare.compare(csc_graph(graph), compare.Setting(50, (4,)), [peer], rounds=3)
+
+
+def test_without_torch_our_sampler_is_timed(
+    refused: Callable[..., str], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found, absent, _ = command._fields("cpu", ("all",))
+    assert names_of(found) == [["sample"]]
+    assert "PyTorch is not installed" in {each.reason for each in absent}
+    said = refused("bench", file, "--measure", "loader,step")
+    assert said == (
+        "--measure loader,step: expected PyTorch, got none: PyTorch is not installed; "
+        "pip install torch"
+    )
 
 
 def test_cugraph_takes_part_with_a_gpu_alone(refused: Callable[..., str], file: Path) -> None:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 # Whole batches checked edge by edge before the clock starts, one after the other: the trap of
 # DGL's int32 sampler shows from the second on.
 CHECKED = 3
-# A round lasts long enough that starting and draining a loader's pipeline is lost in it.
 _ROUND_SECONDS = 0.5
 _ROUND_BATCHES = 16, 128
 # A round counts as disturbed when other processes took more than this share of the cores.
@@ -107,7 +106,7 @@ class ComparisonRow:
 
 
 class ContenderError(Exception):
-    """A contender failed before it was timed; `contender` is its name."""
+    """A contender failed; `contender` is its name, `error` the cause."""
 
     def __init__(self, contender: str, error: Exception) -> None:
         super().__init__(f"{contender}: {first_line(error)}")
@@ -161,7 +160,7 @@ def compare(
     Ratios are to the contender called `baseline`, of several to the fastest; `options` are those of
     `interleave`. Where the graph has features, sessions have rows of them, which are checked too.
     CheckError when a contender breaks a law of sampling, samples fewer edges than another, or has
-    other rows; ContenderError when one cannot be opened, or fails at its first batches.
+    other rows; ContenderError when one fails.
     """
     rng = np.random.default_rng(seed)
     frontier = contenders[0].frontier
@@ -183,7 +182,8 @@ def compare(
     for name, session in sessions.items():
         last = measured.edges[name][:, -1]
         check_seed_hop(graph, setting.fanouts[-1], measured.seeds, last, name)
-        checked_size(graph, setting, name, session, checked[:1], epoch=1, frontier=frontier)
+        with contender_errors(name):
+            checked_size(graph, setting, name, session, checked[:1], epoch=1, frontier=frontier)
     check_agreement(measured.edges)
     labels = {name: contender.label for name, contender in forms.items()}
     return comparison_rows(graph, setting, labels, measured, size, baseline)
@@ -209,10 +209,19 @@ def interleave(
     waits for other processes to rest, and repeats rounds which they disturbed. `tick` is called
     once a round.
     """
-    batches = batches or _round_length(names[0], run, draw)
+
+    def measure(name: str, batches: list[Int64s], epoch: int) -> tuple[float, list[list[int]]]:
+        with contender_errors(name):
+            return run(name, batches, epoch)
+
+    if batches is None:
+        # A round lasts long enough that starting and draining a loader's pipeline is lost in it.
+        low, high = _ROUND_BATCHES
+        one = measure(names[0], draw(CHECKED), 0)[0] / CHECKED
+        batches = min(max(int(_ROUND_SECONDS / one), low), high)
     warm = draw(batches)
     for name in names:
-        run(name, warm, 1)
+        measure(name, warm, 1)
     seeds: list[Int64s] = []
     times: dict[str, list[float]] = {name: [] for name in names}
     edges: dict[str, list[list[int]]] = {name: [] for name in names}
@@ -230,7 +239,7 @@ def interleave(
         spent: dict[str, float] = {}
         others = OtherLoad()
         for name in (*names[turn:], *names[:turn]):
-            whole, counts = run(name, drawn, epoch)
+            whole, counts = measure(name, drawn, epoch)
             spent[name] = whole / batches
             edges[name] += counts
         share = others.share()
@@ -292,16 +301,6 @@ def checked_size(
             check_rows(graph.features, views[0].src, rows, who)
             size += rows.nbytes
     return size / len(batches)
-
-
-def _round_length(
-    name: str,
-    run: Callable[[str, list[Int64s], int], tuple[float, list[list[int]]]],
-    draw: Callable[[int], list[Int64s]],
-) -> int:
-    one = run(name, draw(CHECKED), 0)[0] / CHECKED
-    low, high = _ROUND_BATCHES
-    return min(max(int(_ROUND_SECONDS / one), low), high)
 
 
 def measure_run(

@@ -21,7 +21,7 @@ class ClusterSampler:
     """
 
     name = "torch-cluster"
-    label = "torch_cluster.neighbor_sampler"
+    label = "torch_cluster, numbered by torch"
     overlaps = False
     frontier = "all"
 

@@ -180,12 +180,11 @@ def _fields(
             who = f"--against {each.name}: expected {each.library} for"
             raise CommandError(f"{who} {' and '.join(each.measures)}, got none: {text}")
     notes: list[str] = []
-    if any(each.reason.startswith("PyTorch ") for each in absent):
+    without_torch = [each.reason for each in absent if each.reason.startswith("PyTorch ")]
+    if without_torch:
         if "sampling" not in measures:
-            raise CommandError(
-                f"--measure {','.join(measures)}: expected PyTorch, got none: "
-                "it is not installed; pip install torch"
-            )
+            who = f"--measure {','.join(measures)}: expected PyTorch, got none"
+            raise CommandError(f"{who}: {without_torch[0]}; pip install torch")
         devices = ["cpu"] if device == "cpu" else ["cpu", device]
         alone = Field("sampling", [OneBatch(device=where) for where in devices])
         return [alone], absent, notes
@@ -208,7 +207,7 @@ def _compare_all(
     against: Sequence[str],
     absent: list[Absence],
 ) -> list[tuple[Field, list[ComparisonRow]]]:
-    """Compares each field; a library that fails before it is timed joins `absent`, unless named."""
+    """Compares each field; a library that fails joins `absent`, unless it was named."""
     import warnings
 
     from pygsampler._cli.bench.check import CheckError
@@ -230,9 +229,10 @@ def _compare_all(
             except CheckError as error:
                 raise CommandError(f"refused: {error}") from error
             except ContenderError as error:
-                library = field.libraries.get(error.contender)
-                if library is None:
+                if error.contender not in field.peers:
+                    # Ours, or ours behind another library's interface: that is a mistake of ours.
                     raise error.error from error
+                library = field.libraries[error.contender]
                 if library in against:
                     raise CommandError(f"--against {library}: {field.measure}: {error}") from error
                 field.drop(library)
