@@ -282,13 +282,28 @@ def test_a_library_that_fails_is_listed_with_the_error(
     monkeypatch.setitem(sys.modules, "torch_cluster", SimpleNamespace(**functions()))
     found = ask("bench", file, *FAST)
     (one,) = (each for each in found["absent"] if each["name"] == "torch-cluster")
-    assert one["reason"].startswith(f"it fails with {reason}")
+    assert one["reason"].startswith(f"torch_cluster, numbered by torch fails with {reason}")
     assert "kernel.cu" not in one["reason"] and one["measures"] == ["sampling"]
     assert {"sample", "loader"} <= {row["contender"] for row in found["rows"]}
     assert "torch-cluster" not in {row["contender"] for row in found["rows"]}
     monkeypatch.setitem(sys.modules, "torch_cluster", SimpleNamespace(**functions()))
     said = refused("bench", file, *FAST, "--against", "torch-cluster")
     assert said.startswith(f"--against torch-cluster: sampling: torch-cluster: {reason}")
+
+
+def test_a_contender_that_fails_takes_no_others_along() -> None:
+    named = [SimpleNamespace(name=name) for name in ("dgl", "dgl:cuda", "adapter", "sample")]
+    field = fields.Field("sampling")
+    field.peer("dgl", *named[:2])
+    field.adapter("dgl", named[2])
+    field.contenders.append(named[3])
+    field.drop("dgl")
+    assert (names_of([field]), field.baselines) == (
+        [["dgl:cuda", "adapter", "sample"]],
+        ["dgl:cuda"],
+    )
+    field.drop("dgl:cuda")
+    assert (names_of([field]), field.baselines) == ([["sample"]], ["sample"])
 
 
 class Pylibcugraph:

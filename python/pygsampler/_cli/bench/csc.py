@@ -29,3 +29,8 @@ class CscGraph:
     @property
     def num_edges(self) -> int:
         return len(self.indices)
+
+    def copy(self) -> CscGraph:
+        """The graph in memory that nothing else shares."""
+        features = None if self.features is None else self.features.copy()
+        return CscGraph(self.name, self.indptr.copy(), self.indices.copy(), features)

@@ -16,8 +16,8 @@ RULES = {"all": "all nodes", "new": "new nodes", "trees": "each seed"}
 class Field:
     """Contenders of a measure that share a frontier.
 
-    `libraries` has the library of each contender that is not ours alone; `peers` are the names of
-    those that are not ours at all.
+    `libraries` has the library of each contender that needs another one; `peers` are the names of
+    those that are not ours.
     """
 
     measure: str
@@ -35,11 +35,14 @@ class Field:
         self.contenders += contenders
         self.libraries |= {contender.name: library for contender in contenders}
 
-    def drop(self, library: str) -> None:
-        """Removes the contenders that need a library."""
-        names = {name for name, of in self.libraries.items() if of == library}
+    def drop(self, name: str) -> None:
+        """Removes another library's contender, and with its last those of ours that need it."""
+        library = self.libraries.pop(name)
+        self.peers.remove(name)
+        names = {name}
+        if not any(self.libraries[peer] == library for peer in self.peers):
+            names |= {each for each, needed in self.libraries.items() if needed == library}
         self.contenders = [each for each in self.contenders if each.name not in names]
-        self.peers = [name for name in self.peers if name not in names]
 
     @property
     def baselines(self) -> list[str]:

@@ -30,11 +30,12 @@ class Dgl:
     def __init__(
         self, graph: CscGraph, sampler: Any, device: str = "cpu", pinned: bool = False
     ) -> None:
-        self.graph = dgl_graph(graph)
         if pinned:
+            # Of a copy: the arrays of a file cannot be page-locked, nor those that are already.
+            self.graph = dgl_graph(graph.copy())
             self.graph.pin_memory_()
         else:
-            self.graph = self.graph.to(device)
+            self.graph = dgl_graph(graph).to(device)
         self._sampler = sampler
         self._device = device
 

@@ -76,6 +76,9 @@ class DglLoader:
             sampler: Any = PGSampler(list(fanouts), seed=seed)
         else:
             sampler = dgl_sampler(graph, fanouts, seed)
+        if self.pinned:
+            # DGL page-locks the arrays, which can be done once and not with those of a file.
+            graph = graph.copy()
         whole = dgl_graph(graph)
         whole.ndata["x"] = tensor(graph.features)
         whole = whole if self.pinned else whole.to(self.device)

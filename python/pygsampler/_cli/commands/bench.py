@@ -235,9 +235,10 @@ def _compare_all(
                 library = field.libraries[error.contender]
                 if library in against:
                     raise CommandError(f"--against {library}: {field.measure}: {error}") from error
-                field.drop(library)
+                (label,) = (each.label for each in field.contenders if each.name == error.contender)
+                field.drop(error.contender)
                 title = LIBRARIES[library].title
-                reason = f"it fails with {first_line(error.error)}"
+                reason = f"{label} fails with {first_line(error.error)}"
                 absent.append(Absence(library, title, (field.measure,), reason, None))
     return result
 
