@@ -420,14 +420,18 @@ def test_a_library_without_the_measure_is_an_error_when_named(
     assert said.endswith("expected Kumo Engine for step, got none: it takes part in sampling alone")
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_all_compares_loaders_and_steps_too(
-    run: Callable[..., Any], ask: Callable[..., Any], file: Path, tmp_path: Path
+    ask: Callable[..., Any], graph: Graph, tmp_path: Path, dtype: str
 ) -> None:
     partner("torch")
-    picture = tmp_path / "all.png"
+    picture, file = tmp_path / "all.png", tmp_path / "graph.pgs"
+    indices = graph.indices.numpy().astype(dtype)
+    Graph.from_csc(graph.indptr.numpy(), indices, num_nodes=graph.num_nodes).save(file)
     found = ask("bench", file, *FAST, "--against", "all", "--width", "8", "--plot", picture)
     rows = found["rows"]
     assert {row["measure"] for row in rows} == {"sampling", "loader", "step"}
+    assert {f"int{row['id_bits']}" for row in rows} == {dtype}
     here = {(row["measure"], row["contender"]) for row in rows}
     assert {("sampling", "sample"), ("loader", "loader"), ("step", "torch")} <= here
     if importlib.util.find_spec("dgl") is not None:

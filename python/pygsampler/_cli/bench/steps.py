@@ -257,7 +257,8 @@ class _PygSteps(StepSession):
 
         super().__init__(graph, fanouts, seed, device)
         self._data, self._hops = pyg_data(graph), list(reversed(fanouts))
-        whole = pgs.Graph.from_csc(graph.indptr, graph.indices)
+        # PyG's layers take int64 alone.
+        whole = pgs.Graph.from_csc(graph.indptr, graph.indices.astype(np.int64, copy=False))
         self._sampler = PGSampler(whole, self._hops, seed=0)
         self._way = way
         self._call: Callable[..., Any] = self._model
