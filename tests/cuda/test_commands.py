@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pygsampler as pgs
 from tests.support import parity
 from tests.support.partners import partner
 
@@ -75,7 +76,9 @@ def test_bench_compares_loaders_and_steps_of_a_device(tmp_path: Path) -> None:
     options = ["--against", "all", "--device", "cuda", "--json"]
     result = CliRunner().invoke(main, ["bench", str(file), *size, *options])
     assert result.exit_code == 0, (result.output, result.exception)
-    rows = json.loads(result.stdout)["rows"]
+    record = json.loads(result.stdout)
+    assert record["hardware"]["gpu"] == pgs.cuda.device_name(0)
+    rows = record["rows"]
     here = {(row["measure"], row["contender"]) for row in rows}
     for place in ("", ":cuda", ":cuda:page-locked"):
         assert ("sampling", f"sample{place}") in here and ("loader", f"loader{place}") in here

@@ -8,8 +8,8 @@ from typing import Any
 
 from pygsampler._cli.bench.contenders import Loader, OneBatch
 
-# What a hop expands: all nodes of the batch, its new nodes, or those of each seed's subgraph.
-RULES = {"all": "all nodes", "new": "new nodes", "trees": "each seed"}
+# What a hop expands: all nodes of the batch, its new nodes, or those of each seed alone.
+RULES = {"all": "all nodes", "new": "new nodes", "trees": "new nodes per seed"}
 
 
 @dataclass

@@ -64,7 +64,7 @@ class DglLoader:
         self.device, self.pinned, self.ours = device, pinned, ours
         name, label = ("dgl", "DGL DataLoader")
         if ours:
-            name, label = "dgl_adapter", "pygsampler.dgl.PGSampler in DGL's"
+            name, label = "dgl_adapter", "DGL DataLoader, pygsampler.dgl.PGSampler"
         self.name, self.label = on_device(name, label, device, "UVA" if pinned else "")
 
     def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> LoaderSession:

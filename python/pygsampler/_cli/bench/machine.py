@@ -27,9 +27,19 @@ _PACKAGES = (
 _OTHER_NAMES = {"pylibcugraph": ("pylibcugraph-cu13", "pylibcugraph-cu12")}
 
 
-def hardware() -> dict[str, Any]:
-    """Processor, cores that this process may use, caches, memory, huge pages, load average."""
+def hardware(device: str = "cpu") -> dict[str, Any]:
+    """Processor, cores that this process may use, caches, memory, huge pages, load average.
+
+    With a device the GPU's name is there too, and the newest CUDA that its driver supports.
+    """
+    gpu = {}
+    if device != "cpu":
+        from pygsampler import cuda
+
+        index = int(device.partition(":")[2] or 0)
+        gpu = {"gpu": cuda.device_name(index), "cuda_driver": cuda.driver_version()}
     return {
+        **gpu,
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         "caches": _caches(),
@@ -111,9 +121,10 @@ def summary(record: dict[str, Any]) -> str:
     """Returns a line of `describe` for the head of a table."""
     machine, used = record["hardware"], record["versions"]
     names = [f"{name} {used[name]}" for name in _PACKAGES if used[name]]
-    return (
-        f"{machine['cpu']}, {machine['cores']} cores; Python {used['python']}, {', '.join(names)}"
-    )
+    place = f"{machine['cpu']}, {machine['cores']} cores"
+    if "gpu" in machine:
+        place += f"; {machine['gpu']}"
+    return f"{place}; Python {used['python']}, {', '.join(names)}"
 
 
 def _version(package: str) -> str | None:

@@ -116,7 +116,7 @@ def command(
     record = {
         "file": file,
         "commit": machine.commit(),
-        "hardware": machine.hardware(),
+        "hardware": machine.hardware(device),
         "versions": machine.versions(),
     }
     summary = machine.summary(record)
