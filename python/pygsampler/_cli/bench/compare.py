@@ -26,6 +26,7 @@ from pygsampler._cli.bench.check import (
 )
 from pygsampler._cli.bench.contenders import BASELINE, Contender, Session
 from pygsampler._cli.bench.csc import CscGraph
+from pygsampler._cli.bench.libraries import first_line
 from pygsampler._cli.bench.machine import OtherLoad
 
 if TYPE_CHECKING:
@@ -123,12 +124,6 @@ def contender_errors(name: str) -> Iterator[None]:
     except Exception as error:
         # Of any library and version: their classes of errors are not known.
         raise ContenderError(name, error) from error
-
-
-def first_line(error: BaseException) -> str:
-    """The class of an error and the first line of its text."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 @dataclass

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from pygsampler._cli.bench.compare import first_line
-
 # What a comparison can measure: a batch sampled; a batch of a loader, with features; a step.
 MEASURES = ("sampling", "loader", "step")
 
@@ -115,6 +113,12 @@ def import_failure(module: str, title: str) -> str | None:
             return f"{title} is not installed"
         return f"{title} fails at its import with {first_line(error)}"
     return None
+
+
+def first_line(error: BaseException) -> str:
+    """The class of an error and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def pyg_sampler() -> str | None:

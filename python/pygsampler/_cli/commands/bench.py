@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pygsampler._cli import options
+from pygsampler._cli.bench.libraries import LIBRARIES, MEASURES
 
 if TYPE_CHECKING:
     from pygsampler._cli.bench.compare import ComparisonRow, Setting
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
 
 # So many are taken where the machine is fast and the time long; medians gain no more from others.
 _MOST_ROUNDS = 50
-_MEASURES = ("sampling", "loader", "step")
-_LIBRARIES = ("dgl", "pyg", "torch-cluster", "cugraph", "kumo")
 
 
 def _measures(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
-    wrong = [name for name in names if name not in _MEASURES]
+    wrong = [name for name in names if name not in MEASURES]
     if wrong or (value is not None and not names):
-        raise click.BadParameter(f"expected some of {','.join(_MEASURES)}, got {value!r}")
+        raise click.BadParameter(f"expected some of {','.join(MEASURES)}, got {value!r}")
     return names
 
 
@@ -45,7 +44,7 @@ def _measures(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option(
     "--against",
     multiple=True,
-    type=click.Choice(["all", *_LIBRARIES]),
+    type=click.Choice(["all", *LIBRARIES]),
     help="Compare with this one; may be repeated. All: in all measures, with all that are "
     "installed.  [default: all that are installed, in sampling]",
 )
@@ -53,7 +52,7 @@ def _measures(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     "--measure",
     callback=_measures,
     metavar="NAME,...",
-    help=f"Some of {', '.join(_MEASURES)}.  [default: sampling; with --against all all of them]",
+    help=f"Some of {', '.join(MEASURES)}.  [default: sampling; with --against all all of them]",
 )
 @click.option(
     "--width",
@@ -168,11 +167,11 @@ def _fields(
     """
     from pygsampler._cli.bench.contenders import OneBatch
     from pygsampler._cli.bench.fields import Field, fields
-    from pygsampler._cli.bench.libraries import LIBRARIES, absences
+    from pygsampler._cli.bench.libraries import absences
     from pygsampler._cli.group import CommandError
 
     named = [] if "all" in against else list(dict.fromkeys(against))
-    measures = measures or (_MEASURES if "all" in against else ("sampling",))
+    measures = measures or (MEASURES if "all" in against else ("sampling",))
     absent = [each for name in named or LIBRARIES for each in absences(name, measures, device)]
     for each in absent:
         if named and (each.remedy is not None or each.measures == tuple(measures)):
@@ -211,8 +210,8 @@ def _compare_all(
     import warnings
 
     from pygsampler._cli.bench.check import CheckError
-    from pygsampler._cli.bench.compare import ContenderError, first_line
-    from pygsampler._cli.bench.libraries import LIBRARIES, Absence
+    from pygsampler._cli.bench.compare import ContenderError
+    from pygsampler._cli.bench.libraries import Absence, first_line
     from pygsampler._cli.group import CommandError
 
     result: list[tuple[Field, list[ComparisonRow]]] = []
