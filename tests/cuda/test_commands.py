@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pygsampler as pgs
 from tests.support import parity
 from tests.support.partners import partner
 
@@ -51,9 +52,34 @@ def test_bench_checks_the_batches_of_a_device() -> None:
     rows = GRAPH.num_nodes + 1 - len(GRAPH.indptr)
     indptr = np.concatenate([GRAPH.indptr, np.full(rows, GRAPH.indptr[-1])])
     graph = csc.CscGraph("random", indptr, GRAPH.indices)
-    form = contenders.OneBatch(device="cuda")
-    assert (form.name, form.label) == ("sample:cuda", "PGSampler.sample, cuda")
-    session = form.open(graph, [4, 3], 1)
-    seeds = [np.arange(50), np.arange(50, 100)]
-    for ids, batch in zip(seeds, session.run(seeds, 0), strict=True):
-        check.check_batch(graph, [4, 3], ids, session.views(batch), "on a device")
+    name, label = "sample:cuda", "PGSampler.sample, cuda"
+    for pinned, more in ((False, ("", "")), (True, (":page-locked", ", page-locked"))):
+        form = contenders.OneBatch(device="cuda", pinned=pinned)
+        assert (form.name, form.label) == (name + more[0], label + more[1])
+        session = form.open(graph, [4, 3], 1)
+        seeds = [np.arange(50), np.arange(50, 100)]
+        for ids, batch in zip(seeds, session.run(seeds, 0), strict=True):
+            check.check_batch(graph, [4, 3], ids, session.views(batch), "on a device")
+
+
+@pytest.mark.usefixtures("gpu")
+def test_bench_compares_loaders_and_steps_of_a_device(tmp_path: Path) -> None:
+    for name in ("click", "rich"):
+        partner(name)
+    from click.testing import CliRunner
+
+    from pygsampler.__main__ import main
+
+    file = tmp_path / "graph.pgs"
+    GRAPH.graph().save(file)
+    size = ["--seconds", "0", "--batch-size", "50", "--fanouts", "4,3", "--width", "8"]
+    options = ["--against", "all", "--device", "cuda", "--json"]
+    result = CliRunner().invoke(main, ["bench", str(file), *size, *options])
+    assert result.exit_code == 0, (result.output, result.exception)
+    record = json.loads(result.stdout)
+    assert record["hardware"]["gpu"] == pgs.cuda.device_name(0)
+    rows = record["rows"]
+    here = {(row["measure"], row["contender"]) for row in rows}
+    for place in ("", ":cuda", ":cuda:page-locked"):
+        assert ("sampling", f"sample{place}") in here and ("loader", f"loader{place}") in here
+    assert {("step", "torch"), ("step", "torch:cuda")} <= here

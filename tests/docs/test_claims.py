@@ -22,7 +22,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 OTHERS = {
     "kumo-engine",
     *("networkx", "nvidia-cuda-runtime-cu12", "ogb", "pandas", "pytorch-frame", "ray", "relbench"),
-    "scipy",
+    *("scipy", "torch-cluster", "torch-sparse"),
 }
 # The whole rest of the command: words, versions in quotes, options, paths.
 INSTALL = re.compile(r"pip install((?:\s+(?:'[^'\n]+'|\"[^\"\n]+\"|[-.\w/*<>\[\]=,%{}]+))+)")

@@ -102,6 +102,19 @@ def check_batch(
         known = block.src
 
 
+def check_rows(
+    table: npt.NDArray[np.float32], ids: Int64s, values: npt.NDArray[np.float32], who: str
+) -> None:
+    """Raises CheckError unless `values` [N, width] are the rows `ids` [N] of `table`."""
+    shape = len(ids), table.shape[1]
+    _expect(
+        values.shape == shape, f"{who}: features: expected the shape {shape}, got {values.shape}"
+    )
+    wrong = np.flatnonzero((table[ids] != values).any(axis=1))
+    if len(wrong):
+        raise CheckError(f"{who}: features: row {wrong[0]} is not that of node {ids[wrong[0]]}")
+
+
 def check_seed_hop(
     graph: CscGraph, fanout: int, batches: Sequence[Int64s], edges: Int64s, who: str
 ) -> None:

@@ -9,21 +9,32 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from pygsampler._cli.bench.check import Int64s, check_agreement, check_batch, check_seed_hop
+from pygsampler._cli.bench.check import (
+    CheckError,
+    Int64s,
+    check_agreement,
+    check_batch,
+    check_rows,
+    check_seed_hop,
+)
 from pygsampler._cli.bench.contenders import BASELINE, Contender, Session
 from pygsampler._cli.bench.csc import CscGraph
+from pygsampler._cli.bench.libraries import first_line
 from pygsampler._cli.bench.machine import OtherLoad
+
+if TYPE_CHECKING:
+    from pygsampler._cli.bench.contenders import LoaderSession
 
 # Whole batches checked edge by edge before the clock starts, one after the other: the trap of
 # DGL's int32 sampler shows from the second on.
 CHECKED = 3
-# A round lasts long enough that starting and draining a loader's pipeline is lost in it.
 _ROUND_SECONDS = 0.5
 _ROUND_BATCHES = 16, 128
 # A round counts as disturbed when other processes took more than this share of the cores.
@@ -67,7 +78,7 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A contender in a setting. `ratio` is the baseline's time over this one's, per round.
+    """A contender in a setting. `ratio` is the time of `baseline` over this one's, per round.
 
     `others` is the share of the cores that other processes took in the median round, `disturbed`
     the number of rounds among `rounds` in which it was more than 5 %.
@@ -89,9 +100,45 @@ class ComparisonRow:
     edges_per_second: float
     bytes_per_second: float
     ratio: Quartiles | None
+    baseline: str | None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+class ContenderError(Exception):
+    """A contender failed; `contender` is its name, `error` the cause."""
+
+    def __init__(self, contender: str, error: Exception) -> None:
+        super().__init__(f"{contender}: {first_line(error)}")
+        self.contender, self.error = contender, error
+
+
+@contextmanager
+def contender_errors(name: str) -> Iterator[None]:
+    """Raises what a contender raises as ContenderError; CheckError stays one."""
+    try:
+        yield
+    except CheckError:
+        raise
+    except Exception as error:
+        # Of any library and version: their classes of errors are not known.
+        raise ContenderError(name, error) from error
+
+
+@dataclass
+class RoundTimes:
+    """Times and edges of contenders by name, in rounds of batches of the same seeds.
+
+    `times` has seconds a batch for each round, `edges` int64 [batches, hops], `shares` the share of
+    the cores that other processes took in each round.
+    """
+
+    times: dict[str, list[float]]
+    edges: dict[str, Int64s]
+    seeds: list[Int64s]
+    shares: list[float]
+    batches: int
 
 
 def compare(
@@ -99,38 +146,80 @@ def compare(
     setting: Setting,
     contenders: Sequence[Contender],
     *,
-    rounds: int = 20,
-    batches: int | None = None,
-    seconds: float | None = None,
     seed: int = 1,
-    wait: float = 0.0,
-    baseline: str = BASELINE,
-    tick: Callable[[], object] = lambda: None,
+    baseline: str | Sequence[str] = BASELINE,
+    **options: Any,
 ) -> list[ComparisonRow]:
-    """Checks and times `contenders`, which share a `frontier`; `tick` is called once a round.
+    """Checks and times `contenders`, which share a `frontier`.
 
-    There are `rounds` of them; with `seconds` no more begin after that time, and at least 3 are
-    taken. Ratios are to the contender called `baseline`. `batches` is the length of a round, None
-    lets the first contender's speed decide. For `wait` seconds in all it waits for other processes
-    to rest, and repeats rounds which they disturbed. CheckError when a contender breaks a law of
-    sampling or samples fewer edges than another.
+    Ratios are to the contender called `baseline`, of several to the fastest; `options` are those of
+    `interleave`. Where the graph has features, sessions have rows of them, which are checked too.
+    CheckError when a contender breaks a law of sampling, samples fewer edges than another, or has
+    other rows; ContenderError when one fails.
     """
     rng = np.random.default_rng(seed)
     frontier = contenders[0].frontier
-    sessions = {c.name: c.open(graph, setting.fanouts, seed) for c in contenders}
-    checked = _draw(graph, setting, rng, CHECKED)
+    sessions: dict[str, Session] = {}
+    forms = {c.name: c for c in contenders}
+    checked = draw_seeds(graph, setting, rng, CHECKED)
     size = 0.0
-    for name, session in sessions.items():
-        size = checked_size(graph, setting, name, session, checked, epoch=0, frontier=frontier)
-    if batches is None:
-        batches = _round_length(sessions[contenders[0].name], checked)
-    warm = _draw(graph, setting, rng, batches)
-    for contender in contenders:
-        measure_run(contender, sessions[contender.name], warm, 1)
+    for name, contender in forms.items():
+        with contender_errors(name):
+            sessions[name] = session = contender.open(graph, setting.fanouts, seed)
+            size = checked_size(graph, setting, name, session, checked, epoch=0, frontier=frontier)
 
+    def run(name: str, batches: list[Int64s], epoch: int) -> tuple[float, list[list[int]]]:
+        return measure_run(forms[name], sessions[name], batches, epoch)
+
+    measured = interleave(
+        list(sessions), run, lambda n: draw_seeds(graph, setting, rng, n), **options
+    )
+    for name, session in sessions.items():
+        last = measured.edges[name][:, -1]
+        check_seed_hop(graph, setting.fanouts[-1], measured.seeds, last, name)
+        with contender_errors(name):
+            checked_size(graph, setting, name, session, checked[:1], epoch=1, frontier=frontier)
+    check_agreement(measured.edges)
+    labels = {name: contender.label for name, contender in forms.items()}
+    return comparison_rows(graph, setting, labels, measured, size, baseline)
+
+
+def interleave(
+    names: Sequence[str],
+    run: Callable[[str, list[Int64s], int], tuple[float, list[list[int]]]],
+    draw: Callable[[int], list[Int64s]],
+    *,
+    rounds: int = 20,
+    batches: int | None = None,
+    seconds: float | None = None,
+    wait: float = 0.0,
+    tick: Callable[[], object] = lambda: None,
+) -> RoundTimes:
+    """Lets contenders run the same batches in turn, each round in another order.
+
+    `run` takes the name of a contender, arrays of seeds and an epoch; it returns seconds and the
+    edges of each hop of each batch. `draw` returns so many arrays of seeds. There are `rounds` of
+    them; with `seconds` no more begin after that time, and at least 3 are taken. `batches` is the
+    length of a round, None lets the first contender's speed decide. For `wait` seconds in all it
+    waits for other processes to rest, and repeats rounds which they disturbed. `tick` is called
+    once a round.
+    """
+
+    def measure(name: str, batches: list[Int64s], epoch: int) -> tuple[float, list[list[int]]]:
+        with contender_errors(name):
+            return run(name, batches, epoch)
+
+    if batches is None:
+        # A round lasts long enough that starting and draining a loader's pipeline is lost in it.
+        low, high = _ROUND_BATCHES
+        one = measure(names[0], draw(CHECKED), 0)[0] / CHECKED
+        batches = min(max(int(_ROUND_SECONDS / one), low), high)
+    warm = draw(batches)
+    for name in names:
+        measure(name, warm, 1)
     seeds: list[Int64s] = []
-    times: dict[str, list[float]] = {c.name: [] for c in contenders}
-    edges: dict[str, list[list[int]]] = {c.name: [] for c in contenders}
+    times: dict[str, list[float]] = {name: [] for name in names}
+    edges: dict[str, list[list[int]]] = {name: [] for name in names}
     shares: list[float] = []
     patience = wait
     start = time.perf_counter()
@@ -138,16 +227,16 @@ def compare(
         if seconds is not None and taken >= 3 and time.perf_counter() - start > seconds:
             break
         patience -= await_idle(patience)
-        drawn = _draw(graph, setting, rng, batches)
+        drawn = draw(batches)
         epoch = 2 + len(seeds) // batches
         seeds += drawn
-        turn = epoch % len(contenders)
+        turn = epoch % len(names)
         spent: dict[str, float] = {}
         others = OtherLoad()
-        for contender in (*contenders[turn:], *contenders[:turn]):
-            whole, counts = measure_run(contender, sessions[contender.name], drawn, epoch)
-            spent[contender.name] = whole / batches
-            edges[contender.name] += counts
+        for name in (*names[turn:], *names[:turn]):
+            whole, counts = measure(name, drawn, epoch)
+            spent[name] = whole / batches
+            edges[name] += counts
         share = others.share()
         if share > _OTHER_SHARE:
             patience -= batches * sum(spent.values())
@@ -157,16 +246,8 @@ def compare(
         for name, one in spent.items():
             times[name].append(one)
         tick()
-
     totals = {name: np.array(counts, dtype=np.int64) for name, counts in edges.items()}
-    for name, session in sessions.items():
-        check_seed_hop(graph, setting.fanouts[-1], seeds, totals[name][:, -1], name)
-        checked_size(graph, setting, name, session, checked[:1], epoch=1, frontier=frontier)
-    check_agreement(totals)
-    return [
-        _comparison_row(graph, setting, c, times, totals[c.name], size, shares, batches, baseline)
-        for c in contenders
-    ]
+    return RoundTimes(times, totals, seeds, shares, batches)
 
 
 def await_idle(patience: float) -> float:
@@ -180,7 +261,9 @@ def await_idle(patience: float) -> float:
     return waited
 
 
-def _draw(graph: CscGraph, setting: Setting, rng: np.random.Generator, count: int) -> list[Int64s]:
+def draw_seeds(
+    graph: CscGraph, setting: Setting, rng: np.random.Generator, count: int
+) -> list[Int64s]:
     """Arrays of distinct seeds: DGL leaves duplicate seeds undefined."""
     if setting.batch_size > graph.num_nodes:
         raise ValueError(
@@ -208,16 +291,11 @@ def checked_size(
         check_batch(graph, setting.fanouts, seeds, views, who, frontier=frontier)
         words = sum(len(view.dst) + 1 + 2 * len(view.eid) for view in views) + len(views[0].src)
         size += words * graph.indices.itemsize
+        if graph.features is not None:
+            rows = cast("LoaderSession", session).feature_rows(batch)
+            check_rows(graph.features, views[0].src, rows, who)
+            size += rows.nbytes
     return size / len(batches)
-
-
-def _round_length(session: Session, batches: list[Int64s]) -> int:
-    start = time.perf_counter()
-    for _ in session.run(batches, 0):
-        pass
-    one = (time.perf_counter() - start) / len(batches)
-    low, high = _ROUND_BATCHES
-    return min(max(int(_ROUND_SECONDS / one), low), high)
 
 
 def measure_run(
@@ -239,36 +317,45 @@ def measure_run(
     return spent + clock() - start, counts
 
 
-def _comparison_row(
+def comparison_rows(
     graph: CscGraph,
     setting: Setting,
-    contender: Contender,
-    times: dict[str, list[float]],
-    totals: Int64s,
+    labels: Mapping[str, str],
+    measured: RoundTimes,
     size: float,
-    shares: list[float],
-    batches: int,
-    baseline: str,
-) -> ComparisonRow:
-    own = np.array(times[contender.name])
-    base = np.array(times[baseline]) if baseline in times else None
-    edges = float(totals.sum(axis=1).mean())
-    middle = float(np.median(own))
-    return ComparisonRow(
-        graph=graph.name,
-        nodes=graph.num_nodes,
-        edges=graph.num_edges,
-        id_bits=8 * graph.indices.itemsize,
-        setting=str(setting),
-        contender=contender.name,
-        label=contender.label,
-        rounds=len(shares),
-        disturbed=sum(share > _OTHER_SHARE for share in shares),
-        others=float(np.median(shares)),
-        batches_per_round=batches,
-        milliseconds=Quartiles.from_values(1e3 * own),
-        edges_per_batch=edges,
-        edges_per_second=edges / middle,
-        bytes_per_second=size / middle,
-        ratio=None if base is None else Quartiles.from_values(base / own),
-    )
+    baseline: str | Sequence[str],
+) -> list[ComparisonRow]:
+    """A row for each contender, by its name with its label; a batch has `size` bytes."""
+    bases = [baseline] if isinstance(baseline, str) else list(baseline)
+    medians = {name: float(np.median(times)) for name, times in measured.times.items()}
+    base = min((name for name in bases if name in medians), key=medians.__getitem__, default=None)
+    rows = []
+    for name, label in labels.items():
+        own = np.array(measured.times[name])
+        edges = float(measured.edges[name].sum(axis=1).mean())
+        middle = medians[name]
+        ratio = (
+            None if base is None else Quartiles.from_values(np.array(measured.times[base]) / own)
+        )
+        rows.append(
+            ComparisonRow(
+                graph=graph.name,
+                nodes=graph.num_nodes,
+                edges=graph.num_edges,
+                id_bits=8 * graph.indices.itemsize,
+                setting=str(setting),
+                contender=name,
+                label=label,
+                rounds=len(measured.shares),
+                disturbed=sum(share > _OTHER_SHARE for share in measured.shares),
+                others=float(np.median(measured.shares)),
+                batches_per_round=measured.batches,
+                milliseconds=Quartiles.from_values(1e3 * own),
+                edges_per_batch=edges,
+                edges_per_second=edges / middle,
+                bytes_per_second=size / middle,
+                ratio=ratio,
+                baseline=base,
+            )
+        )
+    return rows

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pygsampler._cli.bench.check import CheckedBlock, Int64s, in_trees
 from pygsampler._cli.bench.csc import CscGraph
@@ -28,6 +29,13 @@ class Session(Protocol):
 
     def views(self, batch: Any) -> list[CheckedBlock]:
         """The blocks in NumPy, outermost hop first, for the check."""
+
+
+class LoaderSession(Session, Protocol):
+    """A session whose batches have features."""
+
+    def feature_rows(self, batch: Any) -> npt.NDArray[np.float32]:
+        """The features of the outermost sources, one row each."""
 
 
 class Contender(Protocol):
@@ -66,6 +74,9 @@ class _Ours:
     def edges(self, batch: Any) -> list[int]:
         return [block.num_edges for block in batch.blocks]
 
+    def feature_rows(self, batch: Any) -> npt.NDArray[np.float32]:
+        return float32(batch.x)
+
     def views(self, batch: Any) -> list[CheckedBlock]:
         result = []
         for block in batch.blocks:
@@ -85,18 +96,23 @@ class _Ours:
 
 
 class _PygsamplerContender:
-    """A contender of ours: on the CPU, or on a device, which its name then says."""
+    """A contender of ours: on the CPU, or on a device, which its name then says.
 
-    def __init__(self, name: str, label: str, device: str, frontier: str) -> None:
-        self.device, self.frontier = device, frontier
-        self.name = name if device == "cpu" else f"{name}:{device}"
-        self.label = label if device == "cpu" else f"{label}, {device}"
+    With `pinned` the device reads the graph in page-locked memory of the host.
+    """
+
+    def __init__(
+        self, name: str, label: str, device: str, frontier: str, pinned: bool = False
+    ) -> None:
+        self.device, self.frontier, self.pinned = device, frontier, pinned
+        self.name, self.label = on_device(name, label, device, "page-locked" if pinned else "")
 
     def graph(self, graph: CscGraph) -> Any:
         """The graph where it is sampled; a copy on a device, shared memory on the CPU."""
         import pygsampler as pgs
 
-        return pgs.Graph.from_csc(graph.indptr, graph.indices).to(self.device)
+        host = pgs.Graph.from_csc(graph.indptr, graph.indices)
+        return host.pin(self.device) if self.pinned else host.to(self.device)
 
     def sampler(self, fanouts: Sequence[int], seed: int) -> Any:
         import pygsampler as pgs
@@ -111,8 +127,8 @@ class OneBatch(_PygsamplerContender):
 
     overlaps = False
 
-    def __init__(self, device: str = "cpu", frontier: str = "all") -> None:
-        super().__init__("sample", "PGSampler.sample", device, frontier)
+    def __init__(self, device: str = "cpu", frontier: str = "all", pinned: bool = False) -> None:
+        super().__init__("sample", "PGSampler.sample", device, frontier, pinned)
 
     def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
         ours, sampler = self.graph(graph), self.sampler(fanouts, seed)
@@ -133,23 +149,36 @@ class Loader(_PygsamplerContender):
         super().__init__("loader", "pygsampler.torch.DataLoader", device, frontier)
         self.prefetch = prefetch
 
-    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
+    def options(self, graph: CscGraph) -> dict[str, Any]:
+        """The loader's options."""
+        return {"prefetch": self.prefetch}
+
+    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> LoaderSession:
         from pygsampler.torch import DataLoader
 
-        ours, sampler = self.graph(graph), self.sampler(fanouts, seed)
+        ours, sampler, options = self.graph(graph), self.sampler(fanouts, seed), self.options(graph)
 
         def run(batches: Sequence[Int64s], epoch: int) -> Iterator[Any]:
-            loader = DataLoader(
-                ours,
-                np.concatenate(batches),
-                sampler,
-                batch_size=len(batches[0]),
-                prefetch=self.prefetch,
-            )
+            seeds, size = np.concatenate(batches), len(batches[0])
+            loader = DataLoader(ours, seeds, sampler, batch_size=size, **options)
             loader.set_epoch(epoch)
             yield from loader
 
         return _Ours(graph, run)
+
+
+def on_device(name: str, label: str, device: str, more: str = "") -> tuple[str, str]:
+    """The name and the label of a contender with its device, which the CPU is without."""
+    if device == "cpu":
+        return name, label
+    parts = [device, more] if more else [device]
+    return ":".join([name, *parts]), ", ".join([label, *parts])
+
+
+def float32(array: Any) -> npt.NDArray[np.float32]:
+    """Rows of a torch tensor in NumPy."""
+    rows: npt.NDArray[np.float32] = array.detach().cpu().numpy()
+    return rows
 
 
 def int64(array: Any) -> Int64s:

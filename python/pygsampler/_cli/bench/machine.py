@@ -5,17 +5,41 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("pygsampler", "dgl", "torch", "torch-geometric", "kumo-engine", "numpy")
+_PACKAGES = (
+    "pygsampler",
+    "dgl",
+    "torch",
+    "torch-geometric",
+    "pyg-lib",
+    "torch-sparse",
+    "torch-cluster",
+    "pylibcugraph",
+    "kumo-engine",
+    "numpy",
+)
+# Packages of other names that have a module.
+_OTHER_NAMES = {"pylibcugraph": ("pylibcugraph-cu13", "pylibcugraph-cu12")}
 
 
-def hardware() -> dict[str, Any]:
-    """Processor, cores that this process may use, caches, memory, huge pages, load average."""
+def hardware(device: str = "cpu") -> dict[str, Any]:
+    """Processor, cores that this process may use, caches, memory, huge pages, load average.
+
+    With a device the GPU's name is there too, and the newest CUDA that its driver supports.
+    """
+    gpu = {}
+    if device != "cpu":
+        from pygsampler import cuda
+
+        index = int(device.partition(":")[2] or 0)
+        gpu = {"gpu": cuda.device_name(index), "cuda_driver": cuda.driver_version()}
     return {
+        **gpu,
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         "caches": _caches(),
@@ -32,11 +56,22 @@ def versions() -> dict[str, str | None]:
         "system": f"{platform.system()} {platform.release()}",
     }
     for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = None
+        names = (package, *_OTHER_NAMES.get(package, ()))
+        found[package] = next(filter(None, map(_version, names)), None)
     return found
+
+
+def commit() -> str | None:
+    """The commit of the package where it runs in its repository, with a + if files differ."""
+    folder = Path(__file__).parents[3]
+    if not (folder.parent / "pygsampler" / "internal").is_dir():
+        return None
+    try:
+        command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=12", "--dirty=+"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
 
 
 def huge_page_share() -> float | None:
@@ -86,9 +121,17 @@ def summary(record: dict[str, Any]) -> str:
     """Returns a line of `describe` for the head of a table."""
     machine, used = record["hardware"], record["versions"]
     names = [f"{name} {used[name]}" for name in _PACKAGES if used[name]]
-    return (
-        f"{machine['cpu']}, {machine['cores']} cores; Python {used['python']}, {', '.join(names)}"
-    )
+    place = f"{machine['cpu']}, {machine['cores']} cores"
+    if "gpu" in machine:
+        place += f"; {machine['gpu']}"
+    return f"{place}; Python {used['python']}, {', '.join(names)}"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _cpu_model() -> str:

@@ -6,6 +6,97 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pygsampler._cli.bench.compare import ComparisonRow
+from pygsampler._cli.bench.fields import RULES, Field
+
+HEAD = (
+    "measure",
+    "expands",
+    "by",
+    "ms a batch",
+    "quartiles",
+    "edges a batch",
+    "M edges/s",
+    "ratio",
+    "to",
+)
+# The results of a comparison.
+Compared = Sequence[tuple[Field, Sequence[ComparisonRow]]]
+
+
+def title(field: Field) -> str:
+    """A measure and the rule of its samples."""
+    return f"{field.measure}, expands {RULES[field.frontier]}"
+
+
+def milliseconds(comparison: ComparisonRow) -> str:
+    """The median time of a batch."""
+    return f"{comparison.milliseconds.median:.3f}"
+
+
+def cells(compared: Compared) -> list[list[str]]:
+    """The rows of a table below `HEAD`."""
+    result = []
+    for field, rows in compared:
+        labels = {row.contender: row.label for row in rows}
+        for row in rows:
+            spread, base = row.milliseconds, row.baseline
+            result.append(
+                [
+                    field.measure,
+                    RULES[field.frontier],
+                    row.label,
+                    milliseconds(row),
+                    f"{spread.q25:.3f} - {spread.q75:.3f}",
+                    f"{row.edges_per_batch:,.0f}",
+                    f"{row.edges_per_second / 1e6:.1f}",
+                    "" if row.ratio is None else f"{row.ratio.median:.2f}x",
+                    "" if base is None or base == row.contender else labels[base],
+                ]
+            )
+    return result
+
+
+def markdown(compared: Compared) -> str:
+    """The table in Markdown."""
+    sides = ["---"] * 3 + ["--:"] * 5 + ["---"]
+    lines = [HEAD, sides, *cells(compared)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def draw(compared: Compared, path: Path, text: str) -> None:
+    """Bars of milliseconds a batch, with ratios: an axis for each measure and rule."""
+    from matplotlib.figure import Figure
+
+    bars = sum(len(rows) for _, rows in compared)
+    height = 1.2 + 0.9 * len(compared) + 0.3 * bars
+    figure = Figure(figsize=(9, height), layout="constrained")
+    counts = [len(rows) + 1 for _, rows in compared]
+    every = figure.subplots(len(compared), squeeze=False, height_ratios=counts)[:, 0]
+    for axes, (field, rows) in zip(every, compared, strict=True):
+        labels = {row.contender: row.label for row in rows}
+        colors = ["C1" if row.contender in field.peers else "C0" for row in rows]
+        times = [row.milliseconds.median for row in rows]
+        spread = [
+            [row.milliseconds.median - row.milliseconds.q25 for row in rows],
+            [row.milliseconds.q75 - row.milliseconds.median for row in rows],
+        ]
+        drawn = axes.barh(range(len(rows)), times, color=colors, xerr=spread, ecolor="0.4")
+        ratios = [
+            milliseconds(row) + (f" ({row.ratio.median:.2f}x)" if row.ratio else "") for row in rows
+        ]
+        axes.bar_label(drawn, ratios, fontsize=7, padding=4)
+        axes.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8)
+        axes.invert_yaxis()
+        axes.margins(x=0.2)
+        base = rows[0].baseline
+        to = f"; ratios to {labels[base]}" if base else ""
+        axes.set_title(f"{title(field)}{to}", fontsize=8, loc="left")
+        axes.grid(axis="x", alpha=0.3)
+    every[-1].set_xlabel("milliseconds a batch")
+    first = compared[0][1][0]
+    figure.suptitle(f"{first.graph}, {first.setting}; {text}", fontsize=8, wrap=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
 
 
 def line(comparison: ComparisonRow) -> str:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from pygsampler._cli import options
+from pygsampler._cli.bench.libraries import LIBRARIES, MEASURES
 
 if TYPE_CHECKING:
     from pygsampler._cli.bench.compare import ComparisonRow, Setting
     from pygsampler._cli.bench.csc import CscGraph
+    from pygsampler._cli.bench.fields import Field
+    from pygsampler._cli.bench.libraries import Absence
     from pygsampler._graph.graph import Graph
 
 # So many are taken where the machine is fast and the time long; medians gain no more from others.
 _MOST_ROUNDS = 50
-# Names of --against: the modules that a peer needs, with their names, and how they get there.
-_PEERS = {
-    "dgl": ({"torch": "PyTorch", "dgl": "DGL"}, "pip install torch dgl"),
-    "pyg": (
-        {"torch": "PyTorch", "torch_geometric": "PyG", "pyg_lib": "pyg-lib"},
-        "pip install torch torch_geometric, and pyg-lib from https://data.pyg.org/whl",
-    ),
-    "kumo": ({"torch": "PyTorch", "diskgraph": "Kumo Engine"}, "pip install kumo-engine"),
-}
+
+
+def _measures(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
+    wrong = [name for name in names if name not in MEASURES]
+    if wrong or (value is not None and not names):
+        raise click.BadParameter(f"expected some of {','.join(MEASURES)}, got {value!r}")
+    return names
 
 
 @click.command(short_help="Time sampling of your graph, and compare with installed libraries.")
@@ -42,11 +44,26 @@ _PEERS = {
 @click.option(
     "--against",
     multiple=True,
-    type=click.Choice(list(_PEERS)),
-    help="Compare with this one; may be repeated.  [default: all that are installed]",
+    type=click.Choice(["all", *LIBRARIES]),
+    help="Compare with this one; may be repeated. All: in all measures, with all that are "
+    "installed.  [default: all that are installed, in sampling]",
+)
+@click.option(
+    "--measure",
+    callback=_measures,
+    metavar="NAME,...",
+    help=f"Some of {', '.join(MEASURES)}.  [default: sampling; with --against all all of them]",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Features of a node, for loader and step: random float32.",
 )
 @options.device
-@options.picture("Draw edges a second with matplotlib")
+@options.picture("Draw milliseconds a batch with matplotlib")
+@click.option("--markdown", is_flag=True, help="Print the table in Markdown, for pasting.")
 @options.as_json
 def command(
     file: str,
@@ -54,29 +71,35 @@ def command(
     batch_size: int,
     seconds: float,
     against: tuple[str, ...],
+    measure: tuple[str, ...],
+    width: int,
     device: str,
     plot: Path | None,
+    markdown: bool,
     as_json: bool,
 ) -> None:
-    """Time sampling of a graph file, or of the data set "debian", and compare with other samplers.
+    """Time sampling of a graph file, or of the data set "debian", and compare with other libraries.
 
     Every sampler is checked edge by edge before the clock starts, and its edges are counted while
     it runs; a sampler that loses edges ends the run with exit code 1. All read the same arrays and
-    take turns on the same seeds. DGL's NeighborSampler takes part if DGL is installed, PyG's if
-    pyg-lib is; since a hop of PyG expands only new nodes, our sampler is compared with it in that
-    mode. Kumo Engine takes part if kumo-engine is installed: it samples a separate subgraph for
-    each seed, from tables, so the graph's edges are a table in a temporary folder, and our sampler
-    is compared with it on that table, too. With --device cuda the GPU takes part in addition to the
-    CPU and DGL.
+    take turns on the same seeds. "loader" is a batch of a library's own loader with features, which
+    are compared with the table; "step" is a training step of GraphSAGE on a batch that is there,
+    whose losses are compared.
+
+    DGL, PyG (whose sampler needs pyg-lib or torch-sparse), torch-cluster, cuGraph (with --device
+    cuda) and Kumo Engine take part if they are installed. They sample by different rules: each is
+    compared with ours by its own rule, and the ratio is to the fastest other library of that rule.
+    With --device cuda the GPU takes part in addition to the CPU.
     """
     from pygsampler._cli import output
     from pygsampler._cli.atomic_file import atomic_write
     from pygsampler._cli.bench import machine
-    from pygsampler._cli.bench.check import CheckError
     from pygsampler._cli.bench.compare import Setting
     from pygsampler._cli.group import CommandError
 
     options.check_picture(plot)
+    if markdown and as_json:
+        raise click.UsageError("--markdown: expected no --json with it")
     with options.open_graph(file) as graph:
         if not graph.is_homogeneous:
             raise CommandError(
@@ -87,27 +110,37 @@ def command(
         setting = Setting(min(batch_size, csc.num_nodes), fanouts)
         if not setting.batch_size:
             raise CommandError(f"{file}: expected a graph with nodes, got none")
-        fields, notes = _contenders(device, against)
-        try:
-            compared = [(field[0], _compare(csc, setting, field, seconds)) for field in fields]
-        except CheckError as error:
-            raise CommandError(f"refused: {error}") from error
-    rows = [row for _, found in compared for row in found]
-    record = {"hardware": machine.hardware(), "versions": machine.versions()}
+        fields, absent, notes = _fields(device, against, measure)
+        compared = _compare_all(csc, setting, fields, seconds, width, against, absent)
+    record = {
+        "file": file,
+        "commit": machine.commit(),
+        "hardware": machine.hardware(device),
+        "versions": machine.versions(),
+    }
+    summary = machine.summary(record)
     if plot is not None:
-        from pygsampler._cli.bench.report import plot as draw
+        from pygsampler._cli.bench.report import draw
 
         with atomic_write(plot) as temporary:
-            draw(rows, temporary, machine.summary(record))
+            draw(compared, temporary, summary)
     if as_json:
-        found = [
-            {**row.as_json(), "baseline": base.name, "frontier": base.frontier}
-            for base, of_one in compared
+        rows = [
+            {"measure": field.measure, "frontier": field.frontier, **row.as_json()}
+            for field, of_one in compared
             for row in of_one
         ]
-        output.write_json({"file": file, **record, "notes": notes, "rows": found})
+        missing = [vars(each) for each in absent]
+        output.write_json({**record, "absent": missing, "notes": notes, "rows": rows})
         return
-    _show(rows, machine.summary(record), notes, plot)
+    facts = [("machine", summary), ("checked", _CHECKED)]
+    facts += [("absent", str(each)) for each in absent]
+    facts += [("note", note) for note in notes]
+    facts += [("plot", str(plot))] if plot is not None else []
+    _show(compared, facts, markdown)
+
+
+_CHECKED = "edges of whole batches, counts of all timed ones, rows of features, losses"
 
 
 def _arrays(name: str, graph: Graph) -> CscGraph:
@@ -123,122 +156,152 @@ def _arrays(name: str, graph: Graph) -> CscGraph:
     return CscGraph(name, indptr, graph.indices.numpy())
 
 
-def _contenders(device: str, against: Sequence[str] = ()) -> tuple[list[list[Any]], list[str]]:
-    """Returns the samplers to compare, the baseline first, and notes about missing ones.
+def _fields(
+    device: str, against: Sequence[str] = (), measures: Sequence[str] = ()
+) -> tuple[list[Field], list[Absence], list[str]]:
+    """Returns who is compared with whom, who takes no part, and notes.
 
-    The peers in `against` take part, each of which must be installed, or by default all installed
-    peers. Without DGL our samplers are compared with each other, unless only other peers were
-    named.
+    The libraries in `against` take part, each of which must be installed, or by default, and with
+    "all", all that are installed. Without DGL ours are compared with each other, unless only other
+    libraries were named.
     """
-    from pygsampler._cli.bench.contenders import Loader, OneBatch
+    from pygsampler._cli.bench.contenders import OneBatch
+    from pygsampler._cli.bench.fields import Field, fields
+    from pygsampler._cli.bench.libraries import absences
     from pygsampler._cli.group import CommandError
 
-    missing = {peer: package for peer in _PEERS if (package := _missing(peer))}
-    for peer in against:
-        if peer in missing:
-            text = f"expected {missing[peer]}, which is not installed; {_PEERS[peer][1]}"
-            raise CommandError(f"--against {peer}: {text}")
-    devices = ["cpu"] if device == "cpu" else ["cpu", device]
-    if "PyTorch" in missing.values():
-        notes = ["torch is not installed: without the loader, DGL, PyG and Kumo Engine"]
-        return [[OneBatch(device=where) for where in devices]], notes
-    from pygsampler._cli.bench import frameworks
-
-    notes = [] if against else [f"{package} is not installed" for package in missing.values()]
-    peers = against or tuple(peer for peer in _PEERS if peer not in missing)
-    ours = [form(device=where) for where in devices for form in (OneBatch, Loader)]
-    fields: list[list[Any]] = []
-    if "dgl" in peers:
-        fields.append([frameworks.DglSampler(), *ours, frameworks.DglAdapter()])
-        if device != "cpu":
-            if frameworks.dgl_runs_on(device):
-                fields[0].insert(1, frameworks.DglSampler(device))
-            else:
-                notes.append("this DGL was built without CUDA: it samples on the CPU alone")
-    elif not against or device != "cpu":
-        fields.append(ours)
-    if "pyg" in peers:
-        fields.append([frameworks.PygSampler(), OneBatch(frontier="new"), frameworks.PygAdapter()])
-    if "kumo" in peers:
-        from pygsampler._cli.bench.kumo import KumoSampler, TableSampler
-
-        fields.append([KumoSampler(), TableSampler(), OneBatch(frontier="trees")])
-    return fields, notes
+    named = [] if "all" in against else list(dict.fromkeys(against))
+    measures = measures or (MEASURES if "all" in against else ("sampling",))
+    absent = [each for name in named or LIBRARIES for each in absences(name, measures, device)]
+    for each in absent:
+        if named and (each.remedy is not None or each.measures == tuple(measures)):
+            text = each.reason if each.remedy is None else f"{each.reason}; {each.remedy}"
+            who = f"--against {each.name}: expected {each.library} for"
+            raise CommandError(f"{who} {' and '.join(each.measures)}, got none: {text}")
+    notes: list[str] = []
+    without_torch = [each.reason for each in absent if each.reason.startswith("PyTorch ")]
+    if without_torch:
+        if "sampling" not in measures:
+            who = f"--measure {','.join(measures)}: expected PyTorch, got none"
+            raise CommandError(f"{who}: {without_torch[0]}; pip install torch")
+        devices = ["cpu"] if device == "cpu" else ["cpu", device]
+        alone = Field("sampling", [OneBatch(device=where) for where in devices])
+        return [alone], absent, notes
+    result = []
+    for measure in measures:
+        gone = {each.name for each in absent if measure in each.measures}
+        present = [name for name in named or LIBRARIES if name not in gone]
+        result += fields(
+            measure, present, device, include_ours=not named or device != "cpu", remarks=notes
+        )
+    return result, absent, notes
 
 
-def _missing(peer: str) -> str | None:
-    """The name of the first package that `peer` needs and that is not installed."""
-    from importlib.util import find_spec
+def _compare_all(
+    csc: CscGraph,
+    setting: Setting,
+    fields: Sequence[Field],
+    seconds: float,
+    width: int,
+    against: Sequence[str],
+    absent: list[Absence],
+) -> list[tuple[Field, list[ComparisonRow]]]:
+    """Compares each field; a library that fails joins `absent`, unless it was named."""
+    import warnings
 
-    for module, package in _PEERS[peer][0].items():
-        if module == "pyg_lib":
-            from pygsampler._cli.bench import frameworks
+    from pygsampler._cli.bench.check import CheckError
+    from pygsampler._cli.bench.compare import ContenderError
+    from pygsampler._cli.bench.libraries import Absence, first_line
+    from pygsampler._cli.group import CommandError
 
-            # Installed for another torch it does not load.
-            found = frameworks.pyg_lib()
-        else:
-            found = find_spec(module) is not None
-        if not found:
-            return package
-    return None
+    result: list[tuple[Field, list[ComparisonRow]]] = []
+    rich = _with_features(csc, width) if {f.measure for f in fields} - {"sampling"} else csc
+    for field in fields:
+        while field.contenders:
+            try:
+                with warnings.catch_warnings():
+                    # What other libraries warn of is no part of the result.
+                    warnings.simplefilter("ignore")
+                    graph = csc if field.measure == "sampling" else rich
+                    result.append((field, _compare(graph, setting, field, seconds)))
+                break
+            except CheckError as error:
+                raise CommandError(f"refused: {error}") from error
+            except ContenderError as error:
+                if error.contender not in field.peers:
+                    # Ours, or ours behind another library's interface: that is a mistake of ours.
+                    raise error.error from error
+                library = field.libraries[error.contender]
+                if library in against:
+                    raise CommandError(f"--against {library}: {field.measure}: {error}") from error
+                (label,) = (each.label for each in field.contenders if each.name == error.contender)
+                field.drop(error.contender)
+                title = LIBRARIES[library].title
+                reason = f"{label} fails with {first_line(error.error)}"
+                absent.append(Absence(library, title, (field.measure,), reason, None))
+    return result
 
 
-def _compare(
-    csc: CscGraph, setting: Setting, field: list[Any], seconds: float
-) -> list[ComparisonRow]:
+def _with_features(csc: CscGraph, width: int) -> CscGraph:
+    """The graph with random features, of which no two rows are equal."""
+    import dataclasses
+
+    import numpy as np
+
+    numbers = np.random.default_rng(0).standard_normal((csc.num_nodes, width), np.float32)
+    return dataclasses.replace(csc, features=numbers)
+
+
+def _compare(csc: CscGraph, setting: Setting, field: Field, seconds: float) -> list[ComparisonRow]:
     import time
 
-    from pygsampler._cli.bench.compare import compare
     from pygsampler._cli.progress import Progress
 
+    run: Callable[..., list[ComparisonRow]]
+    if field.measure == "step":
+        from pygsampler._cli.bench.steps import compare_steps as run
+    else:
+        from pygsampler._cli.bench.compare import compare as run
     start = time.monotonic()
     whole = max(int(seconds), 1)
-    with Progress(f"{csc.name} {setting}", "s") as progress:
-        return compare(
+    with Progress(f"{field.measure}, {csc.name} {setting}", "s") as progress:
+        return run(
             csc,
             setting,
-            field,
+            field.contenders,
             rounds=_MOST_ROUNDS,
             seconds=seconds,
-            baseline=field[0].name,
+            baseline=field.baselines,
             tick=lambda: progress(min(int(time.monotonic() - start), whole), whole),
         )
 
 
 def _show(
-    comparisons: list[ComparisonRow], summary: str, remarks: list[str], plot: Path | None
+    compared: Sequence[tuple[Field, Sequence[ComparisonRow]]],
+    facts: list[tuple[str, str]],
+    markdown: bool,
 ) -> None:
     from pygsampler._cli import output
+    from pygsampler._cli.bench import report
 
     out = output.console()
-    first = comparisons[0]
+    first = compared[0][1][0]
+    disturbed = sum(rows[0].disturbed for _, rows in compared)
+    if disturbed:
+        rounds = sum(rows[0].rounds for _, rows in compared)
+        text = f"other processes were busy in {disturbed} of {rounds} rounds"
+        facts = [*facts, ("note", text)]
+    if markdown:
+        out.print(f"{first.graph}, {first.setting}\n")
+        out.print(report.markdown(compared))
+        out.print("\n" + "\n".join(f"- {label}: {text}" for label, text in facts))
+        return
     output.title(out, f"{first.graph} {first.setting}")
-    head = ("sampler", "ms a batch", "quartiles", "edges a batch", "M edges/s", "ratio")
-    body = []
-    for row in comparisons:
-        spread = row.milliseconds
-        body.append(
-            [
-                row.label,
-                f"{spread.median:.3f}",
-                f"{spread.q25:.3f} - {spread.q75:.3f}",
-                output.count(row.edges_per_batch),
-                f"{row.edges_per_second / 1e6:.1f}",
-                "" if row.ratio is None else f"{row.ratio.median:.2f}x",
-            ]
-        )
-    output.table(out, head, body, text_columns=1)
+    output.table(out, report.HEAD, report.cells(compared), text_columns=3)
     out.print()
-    output.title(out, "million edges a second")
-    output.bars(
-        out, [(r.label, r.edges_per_second, f"{r.edges_per_second / 1e6:.1f}") for r in comparisons]
-    )
-    out.print()
-    facts = [("machine", summary), ("checked", "edges of whole batches, counts of all timed ones")]
-    facts += [("note", note) for note in remarks]
-    if first.disturbed:
-        text = f"other processes were busy in {first.disturbed} of {first.rounds} rounds"
-        facts.append(("note", text))
-    if plot is not None:
-        facts.append(("plot", str(plot)))
+    for field, rows in compared:
+        output.title(out, f"{report.title(field)}: milliseconds a batch")
+        bars = [(row.label, row.milliseconds.median, report.milliseconds(row)) for row in rows]
+        output.bars(out, bars)
+        out.print()
     output.facts(out, facts)
