@@ -16,6 +16,7 @@ import pytest
 
 # Modules that tests share. At the end of the path: nothing in it may hide an installed package.
 sys.path.append(str(Path(__file__).parent / "support"))
+from partners import partner
 
 # A shell that starts the tests in the background has them, and their children, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -101,7 +102,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def dgl() -> Any:
-    return quiet_import("dgl")
+    return partner("dgl")
 
 
 @pytest.fixture(scope="session")

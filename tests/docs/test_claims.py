@@ -149,7 +149,7 @@ def test_the_table_of_partners_has_the_versions_that_are_tested() -> None:
     pins = {}
     for partners in ("classic", "current"):
         text = (ROOT / "tests" / f"requirements-{partners}.txt").read_text()
-        pins[partners] = dict(re.findall(r"(?m)^([a-z-]+)==(\S+)$", text))
+        pins[partners] = dict(re.findall(r"(?m)^([a-z-]+)==([^\s;]+)", text))
     minor = {name: ".".join(pin.split(".")[:2]) for name, pin in pins["current"].items()}
     page = (ROOT / "docs" / "faq.md").read_text()
     rows = re.findall(r"(?m)^\| (3\.\d+.*?) \| (.*?) \| (.*?) \| (.*?) \|$", page)
