@@ -56,11 +56,12 @@ commit=${COMMIT:-$(git rev-parse HEAD 2>/dev/null)}
 failed=()
 say() { echo "$*" | tee -a "$out/summary.txt"; }
 
-# pyproject.toml and the conftest of tests/ want plugins that such a machine may not have. Warnings of
+# pyproject.toml and the conftest of tests/ want plugins that such a machine may not have; without that
+# conftest no test runs on the emulator. Warnings of
 # its torch or CuPy are no fault of ours; what went wrong in a destructor or a thread is. A run that is cut
 # short has named each test that failed.
 pytest=("$python" -m pytest -c /dev/null --rootdir "$root" --confcutdir "$root/tests/cuda"
-  --import-mode=importlib -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning
+  --import-mode=importlib -p no:cacheprovider -p tests.support.backends -W error::pytest.PytestUnraisableExceptionWarning
   -W error::pytest.PytestUnhandledThreadExceptionWarning -rs --tb=short -v)
 
 echo "== tests"

@@ -13,13 +13,9 @@ from pygsampler.torch import DataLoader  # noqa: E402
 from tests.support.assertions import content  # noqa: E402
 from tests.support.hetero_graphs import random_edges  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 KINDS = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
 NODES = {"a": 60, "b": 90}
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")

@@ -13,15 +13,14 @@ from tests.support.relation_programs import cited_and_written, make_graph
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+pytestmark = pytest.mark.usefixtures("gpu")
 WRITES, WRITTEN = ("author", "writes", "paper"), ("paper", "written", "author")
 SEEDS = {"author": [0, 39, 3], "paper": [7, 3, 7, 58]}
 NUMBERS = {"epoch": 1, "batch": 2}
 
 
 @pytest.fixture
-def graph(cuda: None) -> pgs.Graph:
-    if not torch.cuda.is_available():
-        pytest.skip("needs a torch that finds the GPU")
+def graph() -> pgs.Graph:
     edges = np.arange(200)
     ends = {WRITES: (edges % 40, edges % 60), WRITTEN: (edges % 60, edges * 7 % 40)}
     weights = {kind: {"w": edges % 5 + 0.5} for kind in ends}
@@ -50,9 +49,7 @@ def test_programs(graph: pgs.Graph, put: str) -> None:
 
 @pytest.mark.parametrize("prefetch", [0, 3])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_loader_of_a_program_over_relations(cuda: None, dtype: str, prefetch: int) -> None:
-    if not torch.cuda.is_available():
-        pytest.skip("needs a torch that finds the GPU")
+def test_loader_of_a_program_over_relations(dtype: str, prefetch: int) -> None:
     from pygsampler.torch import DataLoader
 
     graph = make_graph(dtype)

@@ -230,10 +230,9 @@ def test_everything_is_given_back() -> None:
     assert pgs.cuda.memory_stats(0)["used"] <= before
 
 
+@pytest.mark.backends("cuda")
 def test_cupy() -> None:
     cupy = partner("cupy")
-    if emulated():
-        pytest.skip("needs a GPU: CuPy does not take the emulator for one")
     for ids, dtype in KINDS:
         there, here = batches(ids)
         for mine, theirs in zip(arrays(there), arrays(here), strict=True):
@@ -258,9 +257,10 @@ def test_cupy() -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.backends("cuda")
 def test_jax() -> None:
     jax = partner("jax")
-    if emulated() or not any(device.platform == "gpu" for device in jax.devices()):
+    if not any(device.platform == "gpu" for device in jax.devices()):
         pytest.skip("needs JAX with a CUDA device")
     for ids, _ in KINDS:
         there, here = batches(ids)

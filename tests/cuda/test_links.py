@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 import pygsampler as pgs  # noqa: E402
 from pygsampler.torch import LinkLoader, NegativeSampling  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 NODES = 700
 
 

@@ -8,7 +8,6 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,16 +20,12 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from pygsampler.torch import DataLoader  # noqa: E402
 from tests.support.assertions import content, contents  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
+
 NODES = 5000
 SEEDS = torch.arange(0, 3000)
 # About a millisecond of a GPU.
 MILLISECOND = 2_000_000
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> Iterator[None]:
-    yield
-    torch.cuda.synchronize()
 
 
 def make_graph(dtype: Any = torch.int64, ids: bool = False) -> pgs.Graph:

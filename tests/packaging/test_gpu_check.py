@@ -1,9 +1,10 @@
-"""tools/gpu_check_small.py: that its cases are all kernels, and that it fails where it should."""
+"""tools/gpu_check.sh: its tests, and that tools/gpu_check_small.py runs all kernels and fails."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,27 @@ def test_a_kernel_that_no_case_runs_is_an_error(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == f"all {len(every)} kernels ran\n"
     with pytest.raises(SystemExit, match=r"1 of \d+ kernels were not run: .'hgt64'.$"):
         gpu_check_small.check_launched(every - {"hgt64"})
+
+
+def test_tests_are_those_of_a_gpu() -> None:
+    """Without the emulator, and without the plugins of the other tests."""
+    script = (ROOT / "tools" / "gpu_check.sh").read_text()
+    (command,) = re.findall(r"(?ms)^pytest=\(.*?\)$", script)
+    collect = f'{command}\n"${{pytest[@]}}" -qq --collect-only tests/cuda/test_shared_arrays.py'
+    done = subprocess.run(
+        ["bash", "-euc", collect],
+        cwd=ROOT,
+        env={**os.environ, "python": sys.executable, "root": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = re.findall(r"(test_\w+\[\w+)", done.stdout)
+    # One is of the emulator alone: it says that it is skipped.
+    assert [name for name in names if not name.endswith("[cuda")] == [
+        "test_what_devices_cannot_do[emulator"
+    ]
+    assert "test_processes[cuda" in names
 
 
 def run(emulator: Path, *parts: str, code: str = "", **variables: str) -> tuple[int, str]:
