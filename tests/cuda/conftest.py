@@ -24,8 +24,6 @@ from tests.support.partners import partner
 ROOT = Path(__file__).parents[2]
 # Of the graph of ``batches``.
 NODES = 20_000
-# As the conftest of the folder above does.
-sys.path.append(str(ROOT / "tests" / "support"))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -59,6 +57,18 @@ def torch(cuda: None) -> Any:
     if not torch.cuda.is_available():
         pytest.skip("needs a torch that is built for CUDA")
     return torch
+
+
+@pytest.fixture
+def host_tensors(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the emulator tensors on the host stand in for those that torch makes on a GPU."""
+    partner("torch")
+    if emulated():
+        from pygsampler._sampling import device_job
+        from tests.support import host_tensors
+
+        monkeypatch.setattr(pgs.Array, "torch", host_tensors.torch_of_host)
+        monkeypatch.setattr(device_job, "allocate", host_tensors.allocate)
 
 
 @pytest.fixture

@@ -230,6 +230,13 @@ def test_everything_is_given_back() -> None:
     assert pgs.cuda.memory_stats(0)["used"] <= before
 
 
+def test_arrays_on_a_device_are_not_compared() -> None:
+    graph = pgs.Graph.from_coo([0, 1], [1, 0]).to("cuda")
+    with pytest.raises(TypeError, match=r"Array: expected one on the CPU, .*; .cpu\(\) copies it"):
+        graph.indices == graph.indices  # noqa: B015
+    assert (graph.indices.cpu() == np.array([1, 0])).all()
+
+
 @pytest.mark.backends("cuda")
 def test_cupy() -> None:
     cupy = partner("cupy")

@@ -7,6 +7,9 @@ only where that plugin is registered: a machine with a GPU needs no emulator.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 BACKENDS = ("cpu", "emulator", "cuda")
@@ -15,9 +18,13 @@ ON_DEVICES = ("emulator", "cuda")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", f"backends(*names): where a test runs, of {', '.join(BACKENDS)}"
-    )
+    # As tests/conftest.py does, which a machine with a GPU does without.
+    sys.path.append(str(Path(__file__).parent))
+    for line in (
+        f"backends(*names): where a test runs, of {', '.join(BACKENDS)}",
+        "gpu: runs on a GPU, so `make gpu-check` runs it",
+    ):
+        config.addinivalue_line("markers", line)
 
 
 @pytest.hookimpl(tryfirst=True)  # The backend is the first word of a test's parameters.
@@ -30,11 +37,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "torch" in metafunc.fixturenames:
         # It does not take the emulator for a GPU.
         names = tuple(name for name in names if name != "emulator")
-    emulated = pytest.mark.once
     if not metafunc.config.pluginmanager.has_plugin("companions"):
-        emulated = pytest.mark.skip("needs the emulator, which tests/conftest.py starts")
-        names = tuple(name for name in names if name != "emulator") or names
-    params = [pytest.param(n, marks=emulated if n == "emulator" else ()) for n in names]
+        names = tuple(name for name in names if name != "emulator")
+    marks = {"emulator": pytest.mark.once, "cuda": pytest.mark.gpu}
+    params = [pytest.param(name, marks=marks.get(name, ())) for name in names]
     # By module: what a module makes once stays while its tests on one of them run.
     metafunc.parametrize("backend", params, indirect=True, scope="module")
 

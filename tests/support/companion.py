@@ -82,6 +82,13 @@ class Companions:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports(item, nextitem):
             item.ihook.pytest_runtest_logreport(report=report)
+        # Of tests that ran here and made something for this one's module.
+        call = pytest.CallInfo.from_call(
+            lambda: item.session._setupstate.teardown_exact(nextitem), "teardown"
+        )
+        if call.excinfo is not None:
+            report = pytest.TestReport.from_item_and_call(item, call)
+            item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 

@@ -84,8 +84,9 @@ def test_waits(backend):
 def command(folder: Path, tests: str, *options: str) -> list[str]:
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "test_some.py").write_text(tests)
+    (folder / "test_then.py").write_text("def test_another_module():\n    pass\n")
     plain = ["-c", os.devnull, "--rootdir", str(folder), "-p", "no:cacheprovider", "-rA"]
-    return [sys.executable, "-m", "pytest", *plain, *options, "test_some.py"]
+    return [sys.executable, "-m", "pytest", *plain, *options, "test_some.py", "test_then.py"]
 
 
 def environment() -> dict[str, str]:
@@ -106,12 +107,16 @@ def test_reports_are_those_of_the_companion(tmp_path: Path, options: list[str]) 
         timeout=240,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    passed = set(re.findall(r"(?m)^PASSED test_some.py::test_(\S+)", done.stdout))
-    failed = set(re.findall(r"(?m)^FAILED test_some.py::test_(\S+)", done.stdout))
+    passed, failed = (
+        set(re.findall(rf"(?m)^{end} test_\w+.py::test_(\S+)", done.stdout))
+        for end in ("PASSED", "FAILED")
+    )
+    assert "ERROR test_" not in done.stdout, done.stdout
     kept = "of_the_next_has_what_its_module_made"
     assert passed == {
         *(f"{name}[{backend}]" for name in ("devices", kept) for backend in ("cpu", "emulator")),
         "after_them[emulator]",
+        "another_module",
     }, done.stdout
     assert failed == {"fails[emulator]", "ends[emulator]", "hangs[emulator]"}, done.stdout
     assert re.search(r"SKIPPED \[1\] .*: a reason", done.stdout)
