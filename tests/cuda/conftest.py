@@ -62,13 +62,13 @@ def torch(cuda: None) -> Any:
 @pytest.fixture
 def host_tensors(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the emulator tensors on the host stand in for those that torch makes on a GPU."""
-    partner("torch")
+    torch = partner("torch")
     if emulated():
-        from pygsampler._sampling import device_job
-        from tests.support import host_tensors
+        from tests.support.host_tensors import stand_in
 
-        monkeypatch.setattr(pgs.Array, "torch", host_tensors.torch_of_host)
-        monkeypatch.setattr(device_job, "allocate", host_tensors.allocate)
+        stand_in(monkeypatch)
+    elif not torch.cuda.is_available():
+        pytest.skip("needs a torch that is built for CUDA")
 
 
 @pytest.fixture

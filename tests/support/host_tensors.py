@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
 import pygsampler as pgs
 from pygsampler._arrays import devices
+from pygsampler._loader import arguments, edge_seeds, node_seeds, pipeline
+from pygsampler._sampling import device_job
 
 
 def allocate(size: int, bits: int, device: int) -> torch.Tensor:
@@ -30,3 +33,19 @@ def torch_of_host(array: pgs.Array) -> Any:
         return to_torch(array)
     finally:
         array._device = there
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces what makes tensors on a device, and what refuses one that torch does not see."""
+    monkeypatch.setattr(pgs.Array, "torch", torch_of_host)
+    monkeypatch.setattr(device_job, "allocate", allocate)
+    monkeypatch.setattr(arguments, "_check", lambda index: None)
+    # Batches with excluded edges come in memory of the engine's.
+    as_torch = pipeline.as_torch
+    monkeypatch.setattr(
+        pipeline,
+        "as_torch",
+        lambda batch: as_torch(batch.cpu() if isinstance(batch, pgs.MiniBatch) else batch),
+    )
+    for seeds in (edge_seeds, node_seeds):
+        monkeypatch.setattr(seeds, "to_device", lambda values, index: values.clone())
