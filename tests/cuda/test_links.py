@@ -60,7 +60,9 @@ def test_loader_of_the_cpu(backend: str, kind: str, mode: str) -> None:
             assert made[0] == made[1], options
             if backend == "cuda":
                 assert all(part is None or part.is_cuda for batch in batches for part in batch[2:])
-                assert all(batch.minibatch.x.is_cuda for batch in batches)
+                for each in (batch.minibatch for batch in batches):
+                    assert each.x.is_cuda
+                    assert each.x.cpu().equal(torch.eye(NODES)[each.input_nodes.cpu()])
     del batches, loader
     gc.collect()
     assert pgs.cuda.memory_stats(0)["flights"] == 0

@@ -273,21 +273,6 @@ def run(script: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "batches = iter(loader); next(batches)",
-        "batches = iter(loader); next(batches); import sys; sys.exit(0)",
-        "keep = [iter(loader) for _ in range(3)]; kept = [next(batches) for batches in keep]",
-    ],
-    ids=["suspended", "exit", "three"],
-)
-def test_the_interpreter_ends_while_batches_are_in_flight(script: str) -> None:
-    process = run(script)
-    out, err = process.communicate(timeout=240)
-    assert (process.returncode, out, err) == (0, "", "")
-
-
 def test_ctrl_c() -> None:
     process = run(
         """

@@ -77,7 +77,7 @@ class Companions:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        if not on_emulator(item) or compilers() is None:
+        if not on_emulator(item) or item.get_closest_marker("skip"):
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports(item, nextitem):
