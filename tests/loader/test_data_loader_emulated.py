@@ -37,31 +37,6 @@ SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_batches_of_the_cpu(emulator: Path, dtype: str) -> None:
-    code = f"""
-def compare(graph, on_gpu, **where):
-    for prefetch in (0, 1, 2, 3, 4, 8):
-        sampler = pgs.PGSampler([5, 3], seed=3)
-        options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
-        cpu = DataLoader(graph, SEEDS, sampler, **options)
-        gpu = DataLoader(on_gpu, SEEDS, sampler, **options, **where)
-        assert gpu.device == "cuda:0"
-        expected = [content(b) for _ in range(2) for b in cpu]
-        assert [content(b) for _ in range(2) for b in gpu] == expected
-
-for ids in (False, True):
-    graph = make_graph(torch.{dtype}, ids)
-    compare(graph, graph, device="cuda")
-    compare(graph, graph.to("cuda"))
-    with graph.pin("cuda") as pinned:
-        compare(graph, pinned, device="cuda:0")
-        assert DataLoader(pinned, SEEDS, [2], batch_size=8, device="cuda").graph is pinned
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
-
-
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_walks_of_the_cpu(emulator: Path, dtype: str) -> None:
     code = f"""
 from pygsampler._sampling.torch_group import TorchGroup
