@@ -60,18 +60,6 @@ def torch(cuda: None) -> Any:
 
 
 @pytest.fixture
-def host_tensors(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the emulator tensors on the host stand in for those that torch makes on a GPU."""
-    torch = partner("torch")
-    if emulated():
-        from tests.support.host_tensors import stand_in
-
-        stand_in(monkeypatch)
-    elif not torch.cuda.is_available():
-        pytest.skip("needs a torch that is built for CUDA")
-
-
-@pytest.fixture
 def gpu(torch: Any) -> Iterator[None]:
     """A GPU that torch uses; what a test has put there is done before the next one begins."""
     yield

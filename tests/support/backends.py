@@ -39,7 +39,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = tuple(name for name in names if name != "emulator")
     if not metafunc.config.pluginmanager.has_plugin("companions"):
         names = tuple(name for name in names if name != "emulator")
-    marks = {"emulator": pytest.mark.once, "cuda": pytest.mark.gpu}
+    marks = {"cuda": pytest.mark.gpu}
+    if "host_tensors" not in metafunc.fixturenames:
+        # Of the environment they see NumPy alone.
+        marks["emulator"] = pytest.mark.once
     params = [pytest.param(name, marks=marks.get(name, ())) for name in names]
     # By module: what a module makes once stays while its tests on one of them run.
     metafunc.parametrize("backend", params, indirect=True, scope="module")
@@ -60,3 +63,17 @@ def backend(request: pytest.FixtureRequest) -> str:
 def device(backend: str) -> str:
     """The device of ``Graph.to`` that the backend stands for."""
     return "cpu" if backend == "cpu" else "cuda"
+
+
+@pytest.fixture
+def host_tensors(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the emulator tensors on the host stand in for those that torch makes on a GPU."""
+    from tests.support.partners import partner
+
+    torch = partner("torch")
+    if backend == "emulator":
+        from tests.support.host_tensors import stand_in
+
+        stand_in(monkeypatch)
+    elif backend == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a torch that is built for CUDA")

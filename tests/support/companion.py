@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import os
 import pickle
+import re
 import select
 import signal
 import subprocess
@@ -31,6 +32,8 @@ from tests.emulator.build import build, compilers
 # Below the limit of pytest-timeout, which ends the companion's parent with it.
 LIMIT = 600.0
 CHANNEL = "PYGSAMPLER_COMPANION"
+# Variables of the parent's session alone.
+OF_PARENT = re.compile("PYTEST_(ADDOPTS|CURRENT_TEST|XDIST.*)").fullmatch
 Message = dict[str, Any]
 
 
@@ -143,14 +146,13 @@ class Companion:
 
     def __init__(self, config: pytest.Config, files: list[str]) -> None:
         self._stack = contextlib.ExitStack()
-        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        folder = Path(self._stack.enter_context(temporary))
         emulator = build(folder / "emulator")
         self._log = self._stack.enter_context((folder / "log").open("w+"))
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
-        inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
-        }
+        inherited = {name: value for name, value in os.environ.items() if not OF_PARENT(name)}
         # What C writes is not captured, so that it is there after a crash.
         options = ["-q", "--capture=sys", "-p", "no:cacheprovider", f"--basetemp={folder / 'tmp'}"]
         options += ["--continue-on-collection-errors", f"--rootdir={config.rootpath}"]
@@ -254,6 +256,10 @@ class Served:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: also in mid-test
         if os.getppid() != parent:
             os._exit(1)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            os.write(2, report.longreprtext.encode())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:

@@ -73,7 +73,8 @@ def test_after_them(backend, of_module):
 WAITS = """
 import os, pathlib, pytest, time
 
-@pytest.mark.backends("emulator")
+pytestmark = pytest.mark.backends("emulator")
+
 def test_waits(backend):
     pathlib.Path("pid.part").write_text(str(os.getpid()))
     os.rename("pid.part", "pid")
