@@ -93,6 +93,38 @@ def test_every_kind_of_graph(dtype: Any, ids: bool, replace: bool, how: str) -> 
 
 
 @on_devices
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_factors_of_edges(dtype: Any) -> None:
+    graph = make_graph(dtype)
+    weights = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1))
+    graph = graph.with_data(edge_data={"w": weights})
+    sampler = pgs.PGSampler([5, 3], seed=3, prob="w", edge_weights="ht")
+    found = []
+    for device in ("cpu", "cuda"):
+        loader = DataLoader(graph, seeds(), sampler, batch_size=batch_size(), device=device)
+        batches = list(loader)
+        assert batches[0].blocks[0].edge_weights.dtype == torch.float32
+        # As a copy too.
+        found += [contents(batches), contents(batch._map(torch.clone) for batch in batches)]
+    assert all(each == found[0] for each in found)
+
+
+@on_devices
+@pytest.mark.parametrize("prefetch", [0, 4])
+@pytest.mark.parametrize(
+    "switches", [None, {"degree_threshold": 5, "streams": 2}, {"memory": "global"}]
+)
+def test_reservoirs(switches: dict[str, Any] | None, prefetch: int) -> None:
+    """Of a mode whose batches the host takes part in, one at a time and ahead."""
+    graph = make_graph()
+    sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", mode_options=switches)
+    options: dict[str, Any] = {"batch_size": batch_size(), "shuffle": True, "prefetch": prefetch}
+    want = contents(DataLoader(graph, seeds(), sampler, **options))
+    assert len(want) == 12
+    assert contents(DataLoader(graph.to("cuda"), seeds(), sampler, **options)) == want
+
+
+@on_devices
 def test_a_pinned_graph_is_not_copied(expected: list[Any]) -> None:
     pinned = make_graph().pin("cuda")
     options = {"batch_size": batch_size(), "shuffle": True, "seed": 3, "device": "cuda:0"}
