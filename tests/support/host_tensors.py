@@ -5,15 +5,15 @@ For tests on the emulator, whose memory is the host's: torch does not take it fo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 import torch
 
 import pygsampler as pgs
 from pygsampler._arrays import devices
-from pygsampler._loader import arguments, edge_seeds, node_seeds, pipeline
-from pygsampler._sampling import device_job
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def allocate(size: int, bits: int, device: int) -> torch.Tensor:
@@ -37,6 +37,9 @@ def torch_of_host(array: pgs.Array) -> Any:
 
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces what makes tensors on a device, and what refuses one that torch does not see."""
+    from pygsampler._loader import arguments, edge_seeds, node_seeds, pipeline
+    from pygsampler._sampling import device_job
+
     monkeypatch.setattr(pgs.Array, "torch", torch_of_host)
     monkeypatch.setattr(device_job, "allocate", allocate)
     monkeypatch.setattr(arguments, "_check", lambda index: None)
