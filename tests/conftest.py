@@ -27,6 +27,13 @@ hypothesis.settings.register_profile("pygsampler", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("pygsampler")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    from tests.support import backends, companion
+
+    config.pluginmanager.register(backends, "backends")
+    companion.register(config)
+
+
 def pytest_collection_finish() -> None:
     """Leaves what is there when tests begin out of all collections.
 

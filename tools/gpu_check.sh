@@ -12,7 +12,7 @@
 #   PYTHON=python3   the interpreter
 #   BUDGET=600       seconds for the benchmarks; 0 for none
 #   PARTS=           parts of the benchmarks; all when empty
-#   TESTS=tests/cuda arguments for pytest
+#   TESTS=           arguments for pytest; all tests of a GPU when empty
 #   SANITIZE=1       0 for no compute-sanitizer
 #   SOAK=200000      batches of the soak; 0 for none
 #   FUZZ=20000       random calls of the API with graphs on the GPU; 0 for none
@@ -56,16 +56,19 @@ commit=${COMMIT:-$(git rev-parse HEAD 2>/dev/null)}
 failed=()
 say() { echo "$*" | tee -a "$out/summary.txt"; }
 
-# pyproject.toml and the conftest of tests/ want plugins that such a machine may not have. Warnings of
+# pyproject.toml and the conftest of tests/ want plugins that such a machine may not have; without that
+# conftest no test runs on the emulator. Tests of a GPU are in tests/cuda, and in files that name the
+# backends of some of their tests. Warnings of
 # its torch or CuPy are no fault of ours; what went wrong in a destructor or a thread is. A run that is cut
 # short has named each test that failed.
 pytest=("$python" -m pytest -c /dev/null --rootdir "$root" --confcutdir "$root/tests/cuda"
-  --import-mode=importlib -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning
+  --import-mode=importlib -p no:cacheprovider -p tests.support.backends -m gpu -W error::pytest.PytestUnraisableExceptionWarning
   -W error::pytest.PytestUnhandledThreadExceptionWarning -rs --tb=short -v)
 
 echo "== tests"
 begin=$SECONDS
-read -ra chosen <<<"${TESTS:-tests/cuda}"
+read -ra chosen <<<"${TESTS:-tests/cuda $(grep -rl --include='test_*.py' '^@pytest.mark.backends' tests |
+  grep -v '^tests/cuda/' | sort | tr '\n' ' ')}"
 "${pytest[@]}" --durations=10 --junitxml="$out/tests.xml" "${chosen[@]}" 2>&1 | tee "$out/tests.txt"
 [ "${PIPESTATUS[0]}" = 0 ] || failed+=(tests)
 say "tests: $(tail -1 "$out/tests.txt") ($((SECONDS - begin)) s)"

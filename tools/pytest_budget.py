@@ -44,18 +44,14 @@ class Budget:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        now = time.monotonic()
-        self.begin = self.begin or now
-        over = now - self.begin > self.seconds
-        if over or self.spent[item.path] > self.seconds / SHARE:
-            self.left_out[item.path] += 1
-            pytest.skip("no time left")
-
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         begin = time.monotonic()
+        self.begin = self.begin or begin
+        over = begin - self.begin > self.seconds
+        if over or self.spent[item.path] > self.seconds / SHARE:
+            self.left_out[item.path] += 1
+            item.add_marker(pytest.mark.skip("no time left"))
         try:
             return (yield)
         finally:

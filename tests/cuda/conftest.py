@@ -1,7 +1,7 @@
-"""Tests that need a GPU, or the emulator of tests/emulator in its place.
+"""Tests that compare a device with the CPU, on a GPU and on the emulator of tests/emulator.
 
 They need pytest and NumPy; what else a test needs it asks for. Run as in tools/gpu_check.sh they
-do without the conftest of the folder above, which wants hypothesis.
+do without the conftest of the folder above, which wants hypothesis, and without the emulator.
 """
 
 from __future__ import annotations
@@ -18,21 +18,17 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.gpu import need_cuda
 from tests.support.parity import emulated, random_graph
 from tests.support.partners import partner
 
 ROOT = Path(__file__).parents[2]
 # Of the graph of ``batches``.
 NODES = 20_000
-# As the conftest of the folder above does.
-sys.path.append(str(ROOT / "tests" / "support"))
 
 
-@pytest.fixture(autouse=True, scope="session")
-def cuda() -> None:
-    # Of the session: before fixtures of modules that use the device.
-    need_cuda()
+@pytest.fixture(autouse=True, scope="module")
+def cuda(backend: str) -> None:
+    """The test needs a device, before fixtures of its module use it."""
 
 
 @pytest.fixture
@@ -52,8 +48,9 @@ def run_script() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-def torch_on_cuda() -> Any:
-    """torch, where it uses the device."""
+@pytest.fixture(scope="module")
+def torch(cuda: None) -> Any:
+    """torch, where it uses the device. Tests that name it do not run on the emulator."""
     if emulated():
         pytest.skip("needs a GPU: torch does not take the emulator for one")
     torch = partner("torch")
@@ -63,14 +60,8 @@ def torch_on_cuda() -> Any:
 
 
 @pytest.fixture
-def torch() -> Any:
-    return torch_on_cuda()
-
-
-@pytest.fixture
-def gpu(cuda: None) -> Iterator[None]:
+def gpu(torch: Any) -> Iterator[None]:
     """A GPU that torch uses; what a test has put there is done before the next one begins."""
-    torch = torch_on_cuda()
     yield
     torch.cuda.synchronize()
 
@@ -84,9 +75,8 @@ def deterministic(torch: Any) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def batches() -> dict[int, tuple[Any, Any]]:
+def batches(torch: Any) -> dict[int, tuple[Any, Any]]:
     """A batch on the CPU and the same on the GPU, in torch's tensors, by the width of its ids."""
-    torch_on_cuda()
     made = {}
     for bits in (32, 64):
         graph = random_graph(NODES, seed=5).graph(bits)

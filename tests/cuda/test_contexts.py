@@ -11,8 +11,7 @@ import pytest
 import pygsampler as pgs
 from pygsampler.samplers import Temporal, context
 from tests.support.context_graphs import ContextGraph, assert_equal_contexts
-from tests.support.parity import emulated, scaled
-from tests.support.partners import partner
+from tests.support.parity import scaled
 
 
 def assert_equal_on_gpu(found: Any, wanted: Any, about: Any = "") -> None:
@@ -126,10 +125,7 @@ def test_contexts_of_homogeneous_graphs_are_those_of_the_cpu(ids: str) -> None:
         )
 
 
-def test_seeds_on_the_gpu_give_the_same_and_wrong_ones_are_errors() -> None:
-    torch = partner("torch")
-    if emulated():
-        pytest.skip("the emulator has no tensors on a GPU")
+def test_seeds_on_the_gpu_give_the_same_and_wrong_ones_are_errors(torch: Any) -> None:
     graph = large(20_000)
     there = graph.to("cuda")
     seeds = torch.arange(0, 400, 3)
@@ -154,10 +150,7 @@ def test_wrong_seeds_are_errors_and_leave_all_usable() -> None:
         context(budget=8, by="cell", cells=9).sample(there, {"customer": [1]})
 
 
-def test_loader_yields_the_contexts_of_the_cpu() -> None:
-    torch = partner("torch")
-    if emulated():
-        pytest.skip("the emulator has no tensors on a GPU")
+def test_loader_yields_the_contexts_of_the_cpu(torch: Any) -> None:
     from pygsampler.torch import DataLoader
 
     graph = large(5000)

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 import pygsampler as pgs  # noqa: E402
 from pygsampler.evaluate import Ranks, hits_at, rank, rank_scores  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 NODES = 700
 
 

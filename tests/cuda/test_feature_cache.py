@@ -6,7 +6,6 @@ import gc
 import logging
 import pickle
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,9 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from pygsampler._features.cache_policy import replacements, top_rows  # noqa: E402
 from pygsampler.torch import DataLoader  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int64", "bool"]
 NODES = 3000
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> Iterator[None]:
-    yield
-    torch.cuda.synchronize()
 
 
 def make_graph() -> pgs.Graph:

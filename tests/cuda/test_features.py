@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,8 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.torch import DataLoader  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int64", "bool"]
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> Iterator[None]:
-    yield
-    torch.cuda.synchronize()
 
 
 def placed(x: Any, place: str) -> pgs.Features:

@@ -15,7 +15,7 @@ import pytest
 import pygsampler as pgs
 from pygsampler._sampling import device_job
 from tests.support.assertions import assert_equal
-from tests.support.parity import MODES, edges_of, emulated, random_graph, scaled
+from tests.support.parity import MODES, edges_of, random_graph, scaled
 
 
 @pytest.fixture(scope="module")
@@ -208,12 +208,11 @@ def test_threads(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
         assert_equal(batch, reference.sample(cpu, seeds_of(number), batch=number), number)
 
 
+@pytest.mark.backends("emulator")
 def test_a_batch_is_one_call_of_the_driver(
     run_script: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     """Once sizes are known a batch is its launch: nothing is copied, filled or freed around it."""
-    if not emulated():
-        pytest.skip("reads the log of calls that the emulator's driver writes")
     log = tmp_path / "log"
     script = """
         import os

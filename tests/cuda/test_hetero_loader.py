@@ -10,16 +10,13 @@ import pygsampler as pgs
 
 torch = pytest.importorskip("torch")
 from pygsampler.torch import DataLoader  # noqa: E402
-from tests.support.assertions import content  # noqa: E402
+from tests.support.assertions import content, contents  # noqa: E402
 from tests.support.hetero_graphs import random_edges  # noqa: E402
 
+on_a_gpu = pytest.mark.usefixtures("gpu")
+on_devices = pytest.mark.usefixtures("host_tensors")
 KINDS = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
 NODES = {"a": 60, "b": 90}
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -27,24 +24,63 @@ def graph() -> pgs.Graph:
     return pgs.Graph.from_coo(random_edges(NODES, KINDS, 1), num_nodes=NODES)
 
 
-def loaders(graph: pgs.Graph, **options: Any) -> tuple[Any, Any]:
-    """The same loader on the CPU and on a GPU, with features and labels."""
+def with_rows() -> dict[str, Any]:
+    """Features and labels."""
     random = torch.Generator().manual_seed(3)
-    about: dict[str, Any] = {
-        "batch_size": 16,
-        "shuffle": True,
+    return {
         "features": {"x": {k: torch.randn(n, 8, generator=random) for k, n in NODES.items()}},
         "labels": {k: torch.randint(0, 5, (n,), generator=random) for k, n in NODES.items()},
     }
+
+
+def loaders(graph: pgs.Graph, seeds: Any = None, **options: Any) -> tuple[Any, Any]:
+    """The same loader on the CPU and on a device."""
+    seeds = seeds or {"a": torch.arange(60), "b": torch.arange(50)}
+    options |= {"batch_size": 16, "shuffle": True}
     sampler = pgs.PGSampler([4, dict(zip(KINDS, (3, 2, -1), strict=True))], seed=3)
+    here = DataLoader(graph, seeds, sampler, **options)
+    return here, DataLoader(graph, seeds, sampler, device="cuda", **options)
+
+
+@on_devices
+@pytest.mark.parametrize("prefetch", [0, 1, 2, 4, 8])
+@pytest.mark.parametrize("seeds", [{"b": torch.arange(90)}, None], ids=["of a type", "of types"])
+def test_batches_of_the_cpu(graph: pgs.Graph, seeds: Any, prefetch: int) -> None:
+    here, there = loaders(graph, seeds, prefetch=prefetch)
+    assert there.device == "cuda:0"
+    for _ in range(2):
+        want = contents(here)
+        assert len(want) == len(here)
+        assert contents(there) == want
+    for _ in there:
+        break
+    there.graph.close()
+    with pytest.raises(pgs.errors.ClosedError):
+        list(there)
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
+
+
+@on_devices
+@pytest.mark.parametrize("prefetch", [0, 3])
+@pytest.mark.parametrize("caps", [None, {"a": 15, "b": 3}])
+def test_neighbors_by_types(caps: dict[str, int] | None, prefetch: int) -> None:
+    """Some walks have to go on, after other batches have begun."""
+    kinds = dict.fromkeys(KINDS, 300)
+    graph = pgs.Graph.from_coo(random_edges(NODES, kinds, 1), num_nodes=NODES)
     seeds = {"a": torch.arange(60), "b": torch.arange(50)}
-    here = DataLoader(graph, seeds, sampler, **about, **options)
-    return here, DataLoader(graph, seeds, sampler, device="cuda", **about, **options)
+    sampler = pgs.walks.RestartNeighbors(None, {"a": 4, "b": 2}, caps=caps, collect=18, seed=3)
+    options: dict[str, Any] = {"batch_size": 32, "shuffle": True, "prefetch": prefetch}
+    want = contents(DataLoader(graph, seeds, sampler, **options))
+    there = DataLoader(graph, seeds, sampler, device="cuda", **options)
+    assert there.device == "cuda:0" and len(want) == 4
+    assert contents(there) == want
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
 
 
+@on_a_gpu
 @pytest.mark.parametrize("prefetch", [0, 1, 4, 8])
-def test_batches_are_the_cpus(graph: pgs.Graph, prefetch: int) -> None:
-    here, there = loaders(graph, prefetch=prefetch)
+def test_rows_of_batches_are_the_cpus(graph: pgs.Graph, prefetch: int) -> None:
+    here, there = loaders(graph, prefetch=prefetch, **with_rows())
     for _ in range(2):
         want = [content(batch) for batch in here]
         got = []
@@ -57,6 +93,7 @@ def test_batches_are_the_cpus(graph: pgs.Graph, prefetch: int) -> None:
         assert got == want
 
 
+@on_a_gpu
 def test_a_model_trains_on_both(graph: pgs.Graph) -> None:
     """A layer of R-GCN a hop: losses of the GPU are the CPU's, to single precision."""
 
@@ -90,10 +127,11 @@ def test_a_model_trains_on_both(graph: pgs.Graph) -> None:
             found.append(loss.item())
         return found
 
-    here, there = loaders(graph)
+    here, there = loaders(graph, **with_rows())
     assert losses(there, "cuda") == pytest.approx(losses(here, "cpu"), rel=1e-4)
 
 
+@on_a_gpu
 @pytest.mark.parametrize("exact", [True, False])
 def test_labor(graph: pgs.Graph, exact: bool) -> None:
     sampler = pgs.LaborSampler([4, 3], exact=exact, edge_weights="ht", seed=3)

@@ -12,6 +12,7 @@ import pygsampler as pgs
 from tests.cuda.test_hetero import NUMBERS
 from tests.support.hetero_parity import assert_equal_batches, half_of, make, seeds_of
 from tests.support.parity import emulated, scaled
+from tests.support.partners import partner
 
 
 @pytest.mark.parametrize("types", [1, 3, 40])
@@ -60,7 +61,6 @@ def test_many_candidates(put: str) -> None:
 
 
 def test_many_batches_a_share_and_seeds_on_the_gpu() -> None:
-    torch = pytest.importorskip("torch", reason="needs torch")
     graph = make(7, 3, 5, "int64")
     there = graph.to("cuda")
     sampler = pgs.samplers.HGTSampler([4, 3], seed=1)
@@ -70,6 +70,7 @@ def test_many_batches_a_share_and_seeds_on_the_gpu() -> None:
         for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
             assert_equal_batches(mine, other, one)
     if not emulated():
+        torch = partner("torch")
         on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in sets[2].items()}
         assert_equal_batches(sampler.sample(there, on_gpu, epoch=2, batch=9), want[2], "on the GPU")
 

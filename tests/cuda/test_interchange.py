@@ -230,10 +230,16 @@ def test_everything_is_given_back() -> None:
     assert pgs.cuda.memory_stats(0)["used"] <= before
 
 
+def test_arrays_on_a_device_are_not_compared() -> None:
+    graph = pgs.Graph.from_coo([0, 1], [1, 0]).to("cuda")
+    with pytest.raises(TypeError, match=r"Array: expected one on the CPU, .*; .cpu\(\) copies it"):
+        graph.indices == graph.indices  # noqa: B015
+    assert (graph.indices.cpu() == np.array([1, 0])).all()
+
+
+@pytest.mark.backends("cuda")
 def test_cupy() -> None:
     cupy = partner("cupy")
-    if emulated():
-        pytest.skip("needs a GPU: CuPy does not take the emulator for one")
     for ids, dtype in KINDS:
         there, here = batches(ids)
         for mine, theirs in zip(arrays(there), arrays(here), strict=True):
@@ -258,9 +264,10 @@ def test_cupy() -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.backends("cuda")
 def test_jax() -> None:
     jax = partner("jax")
-    if emulated() or not any(device.platform == "gpu" for device in jax.devices()):
+    if not any(device.platform == "gpu" for device in jax.devices()):
         pytest.skip("needs JAX with a CUDA device")
     for ids, _ in KINDS:
         there, here = batches(ids)

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.cuda.conftest import torch_on_cuda
-
 pytestmark = pytest.mark.usefixtures("deterministic")
 DEGREES = [0, 200_000, 5, 511, 512, 513, 0, 30_000, 1]
 
@@ -21,7 +19,6 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> None:
 def blocks(torch: Any, dtype: str) -> tuple[Any, Any]:
     from pygsampler._batch.block import Block
 
-    torch_on_cuda()
     kind = getattr(torch, dtype)
     indptr = torch.tensor([0, *DEGREES]).cumsum(0).to(kind)
     indices = torch.randint(40_000, (int(indptr[-1]) + 77,), dtype=kind)

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.cuda.conftest import NODES, torch_on_cuda
+from tests.cuda.conftest import NODES
 from tests.support.parity import random_graph
 
 
 @pytest.fixture
 def dynamo(torch: Any) -> Any:
-    torch_on_cuda()
     if not hasattr(torch.library, "register_autograd"):
         pytest.skip("needs torch 2.4 or newer")
     torch._dynamo.reset()

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import partitioned_graphs
 import pytest
 from ranks import check_ranks
 
 from pygsampler.distributed import partition
-from tests.cuda.conftest import torch_on_cuda
 from tests.gpu import need_cuda
 
 
-def test_an_exchange_over_nccl(tmp_path: Path) -> None:
-    torch = torch_on_cuda()
+def test_an_exchange_over_nccl(tmp_path: Path, torch: Any) -> None:
     need_cuda(2)
     if not torch.distributed.is_nccl_available():
         pytest.skip("needs a torch that is built with NCCL")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,8 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from pygsampler._features.quantization import stored_width  # noqa: E402
 from pygsampler.torch import DataLoader  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 KINDS = ["float16", "bfloat16", "float8_e4m3", "int8", "int4"]
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> Iterator[None]:
-    yield
-    torch.cuda.synchronize()
 
 
 def bits(x: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.cuda.conftest import torch_on_cuda
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -20,6 +18,7 @@ from pygsampler._loader.read_ahead import MOST_STALE, ReadAhead, Trial  # noqa: 
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling, capture  # noqa: E402
 from tests.support.hetero_graphs import random_edges  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 NODES, WIDTH = 4000, 24
 OPTIONS: dict[str, Any] = {"batch_size": 128, "shuffle": True, "seed": 2}
 SEEDS = torch.arange(2000)
@@ -31,13 +30,6 @@ PLACES = {
     "int8": lambda host: host.quantize("int8").pin(),
     "int8, cached": lambda host: host.quantize("int8").cache(rows=500),
 }
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    torch_on_cuda()
-    yield
-    torch.cuda.synchronize()
 
 
 @pytest.fixture(autouse=True)

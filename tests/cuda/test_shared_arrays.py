@@ -225,9 +225,9 @@ def test_what_is_refused(csc: Csc, monkeypatch: pytest.MonkeyPatch) -> None:
     assert pickle.loads(pickle.dumps(graph.to("cpu"))).num_edges == cpu.num_edges
 
 
+@pytest.mark.backends("emulator")
 def test_what_devices_cannot_do(run_script: Any) -> None:
-    if not emulated():
-        pytest.skip("the emulator alone can lack an ability")
+    """The emulator alone can lack an ability."""
     script = """
     import pygsampler as pgs
     cpu = pgs.Graph.from_csc([0, 2, 3, 3], [1, 2, 0])

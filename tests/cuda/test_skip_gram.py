@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 import pygsampler as pgs  # noqa: E402
 from pygsampler.torch import DataLoader, skip_gram  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 NODES = 700
 
 

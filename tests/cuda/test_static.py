@@ -14,7 +14,6 @@ import pytest
 from torch_graphs import csc
 
 import pygsampler as pgs
-from tests.cuda.conftest import torch_on_cuda
 from tests.support.partners import partner
 
 torch = pytest.importorskip("torch", reason="needs torch")
@@ -36,8 +35,7 @@ def make_graph(dtype: Any = torch.int32) -> pgs.Graph:
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.Graph:
-    torch_on_cuda()
+def graph(torch: Any) -> pgs.Graph:
     return make_graph()
 
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cuda.conftest import torch_on_cuda
 from tests.gpu import need_cuda
 
 ROOT = Path(__file__).parents[2]
@@ -23,8 +23,7 @@ SECONDS = 150
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_parameters_of_an_eager_training(tmp_path: Path, ranks: int) -> None:
-    torch = torch_on_cuda()
+def test_parameters_of_an_eager_training(tmp_path: Path, torch: Any, ranks: int) -> None:
     need_cuda(ranks)
     if not torch.distributed.is_nccl_available():
         pytest.skip("needs a torch that is built with NCCL")

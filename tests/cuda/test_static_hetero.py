@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import pygsampler as pgs
-from tests.cuda.conftest import torch_on_cuda
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -24,8 +23,7 @@ WIDTH, CLASSES = 16, 5
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.Graph:
-    torch_on_cuda()
+def graph(torch: Any) -> pgs.Graph:
     random = torch.Generator().manual_seed(7)
     edges, data = {}, {}
     for kind in (WRITES, CITES, BACK):

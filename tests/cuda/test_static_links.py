@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import pygsampler as pgs
-from tests.cuda.conftest import torch_on_cuda
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -21,8 +20,7 @@ OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True, "exclude": None}
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.Graph:
-    torch_on_cuda()
+def graph(torch: Any) -> pgs.Graph:
     random = torch.Generator().manual_seed(7)
     src, dst = torch.randint(0, NODES, (2, 40000), generator=random)
     return pgs.Graph.from_coo(src, dst, num_nodes=NODES).to("cuda")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,12 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 NODES = 20_000
 SEEDS = torch.arange(0, 8000)
 X = torch.rand(NODES, 64, generator=torch.Generator().manual_seed(2))
 # About a millisecond of a GPU.
 MILLISECOND = 2_000_000
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> Iterator[None]:
-    yield
-    torch.cuda.synchronize()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.assertions import assert_equal
-from tests.support.parity import emulated, random_graph, values
+from tests.support.parity import random_graph, values
 from tests.support.partners import partner
 
 # About a millisecond of a GPU: what is not ordered shows.
@@ -123,10 +123,9 @@ def test_torch_memory_that_is_too_small(torch: Any) -> None:
         )
 
 
+@pytest.mark.backends("cuda")
 def test_cupy_streams(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
     cupy = partner("cupy")
-    if emulated():
-        pytest.skip("needs a GPU: CuPy does not take the emulator for one")
     cpu, there = graphs
     sampler = pgs.PGSampler([6, 5], seed=2)
     kept = []

@@ -8,7 +8,6 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,17 +19,16 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.torch import DataLoader  # noqa: E402
 from tests.support.assertions import content, contents  # noqa: E402
+from tests.support.parity import scaled  # noqa: E402
+
+# Tests without it run on the emulator, too.
+on_a_gpu = pytest.mark.usefixtures("gpu")
+on_devices = pytest.mark.usefixtures("host_tensors")
 
 NODES = 5000
 SEEDS = torch.arange(0, 3000)
 # About a millisecond of a GPU.
 MILLISECOND = 2_000_000
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None, torch: Any) -> Iterator[None]:
-    yield
-    torch.cuda.synchronize()
 
 
 def make_graph(dtype: Any = torch.int64, ids: bool = False) -> pgs.Graph:
@@ -41,29 +39,41 @@ def make_graph(dtype: Any = torch.int64, ids: bool = False) -> pgs.Graph:
     return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids)
 
 
+def seeds() -> Any:
+    return SEEDS[: scaled(3000, 303)]
+
+
+def batch_size() -> int:
+    """The number of seeds of all of an epoch's 12 batches but the last."""
+    return scaled(256, 26)
+
+
 @pytest.fixture(scope="module")
 def expected() -> list[dict[str, Any]]:
     """Two epochs of batches, by the CPU."""
-    loader = DataLoader(make_graph(), SEEDS, [10, 5], batch_size=256, shuffle=True, seed=3)
+    options = {"batch_size": batch_size(), "shuffle": True, "seed": 3}
+    loader = DataLoader(make_graph(), seeds(), [10, 5], **options)
     return contents(loader) + contents(loader)
 
 
 def on_gpu(**options: Any) -> DataLoader:
     return DataLoader(
         make_graph(),
-        SEEDS,
+        seeds(),
         [10, 5],
-        **{"batch_size": 256, "shuffle": True, "seed": 3, "device": "cuda", **options},
+        **{"batch_size": batch_size(), "shuffle": True, "seed": 3, "device": "cuda", **options},
     )
 
 
-@pytest.mark.parametrize("prefetch", [0, 1, 2, 4, 8, 50])
+@on_devices
+@pytest.mark.parametrize("prefetch", [0, 1, 2, 3, 4, 8, 50])
 def test_batches_of_the_cpu(expected: list[Any], prefetch: int) -> None:
     loader = on_gpu(prefetch=prefetch)
     assert loader.device == "cuda:0"
     assert contents(loader) + contents(loader) == expected
 
 
+@on_devices
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
 @pytest.mark.parametrize("ids", [False, True])
 @pytest.mark.parametrize("replace", [False, True])
@@ -72,23 +82,58 @@ def test_every_kind_of_graph(dtype: Any, ids: bool, replace: bool, how: str) -> 
     graph = make_graph(dtype, ids)
     there = graph.to("cuda") if how == "to" else graph.pin("cuda")
     sampler = pgs.PGSampler([-1, 7, 3], replace=replace, seed=9)
-    seeds = SEEDS[torch.randperm(3000)[:500]].int()
-    cpu = DataLoader(graph, seeds, sampler, batch_size=64)
-    gpu = DataLoader(there, seeds, sampler, batch_size=64)
-    assert gpu.graph is there
-    assert gpu.device == "cuda:0"
-    assert contents(gpu) == contents(cpu)
+    some = SEEDS[torch.randperm(3000)[: scaled(500, 100)]].int()
+    want = contents(DataLoader(graph, some, sampler, batch_size=64))
+    for prefetch in (1, 8):
+        gpu = DataLoader(there, some, sampler, batch_size=64, prefetch=prefetch)
+        assert gpu.graph is there
+        assert gpu.device == "cuda:0"
+        assert contents(gpu) == want
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
 
 
+@on_devices
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_factors_of_edges(dtype: Any) -> None:
+    graph = make_graph(dtype)
+    weights = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1))
+    graph = graph.with_data(edge_data={"w": weights})
+    sampler = pgs.PGSampler([5, 3], seed=3, prob="w", edge_weights="ht")
+    found = []
+    for device in ("cpu", "cuda"):
+        loader = DataLoader(graph, seeds(), sampler, batch_size=batch_size(), device=device)
+        batches = list(loader)
+        assert batches[0].blocks[0].edge_weights.dtype == torch.float32
+        # As a copy too.
+        found += [contents(batches), contents(batch._map(torch.clone) for batch in batches)]
+    assert all(each == found[0] for each in found)
+
+
+@on_devices
+@pytest.mark.parametrize("prefetch", [0, 4])
+@pytest.mark.parametrize(
+    "switches", [None, {"degree_threshold": 5, "streams": 2}, {"memory": "global"}]
+)
+def test_reservoirs(switches: dict[str, Any] | None, prefetch: int) -> None:
+    """Of a mode whose batches the host takes part in, one at a time and ahead."""
+    graph = make_graph()
+    sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", mode_options=switches)
+    options: dict[str, Any] = {"batch_size": batch_size(), "shuffle": True, "prefetch": prefetch}
+    want = contents(DataLoader(graph, seeds(), sampler, **options))
+    assert len(want) == 12
+    assert contents(DataLoader(graph.to("cuda"), seeds(), sampler, **options)) == want
+
+
+@on_devices
 def test_a_pinned_graph_is_not_copied(expected: list[Any]) -> None:
     pinned = make_graph().pin("cuda")
-    loader = DataLoader(
-        pinned, SEEDS, [10, 5], batch_size=256, shuffle=True, seed=3, device="cuda:0"
-    )
+    options = {"batch_size": batch_size(), "shuffle": True, "seed": 3, "device": "cuda:0"}
+    loader = DataLoader(pinned, seeds(), [10, 5], **options)
     assert loader.graph is pinned
     assert contents(loader) + contents(loader) == expected
 
 
+@on_a_gpu
 def test_seeds_on_the_gpu_and_twice() -> None:
     seeds = torch.tensor([5, 7, 5, 5, 4999, 0])
     graph = make_graph()
@@ -97,11 +142,13 @@ def test_seeds_on_the_gpu_and_twice() -> None:
     assert contents(gpu) == contents(cpu)
 
 
-def test_ranks_share_the_seeds(expected: list[Any]) -> None:
+@on_devices
+def test_ranks_share_the_seeds() -> None:
+    some = SEEDS[: scaled(1000, 303)]
     for rank in range(3):
         options = {"batch_size": 100, "shuffle": True, "seed": 3, "rank": rank, "world_size": 3}
-        cpu = DataLoader(make_graph(), SEEDS[:1000], [10, 5], **options)
-        gpu = DataLoader(make_graph(), SEEDS[:1000], [10, 5], device="cuda", **options)
+        cpu = DataLoader(make_graph(), some, [10, 5], **options)
+        gpu = DataLoader(make_graph(), some, [10, 5], device="cuda", **options)
         assert contents(gpu) == contents(cpu)
 
 
@@ -112,6 +159,7 @@ def tensors_of(batch: Any) -> list[Any]:
     return tensors
 
 
+@on_a_gpu
 def test_a_batch_is_one_tensor_of_torch() -> None:
     batches = iter(on_gpu())
     batch = next(batches)
@@ -130,6 +178,7 @@ def test_a_batch_is_one_tensor_of_torch() -> None:
     assert nodes.tolist() == values
 
 
+@on_a_gpu
 def test_memory_does_not_grow() -> None:
     loader = on_gpu(prefetch=8)
     used = []
@@ -142,6 +191,7 @@ def test_memory_does_not_grow() -> None:
     assert used[3] == used[4] == used[5]
 
 
+@on_a_gpu
 def test_a_batch_dropped_while_the_gpu_still_reads_it(expected: list[Any]) -> None:
     """The memory goes back to torch at once, and a later batch takes it: only after the reader."""
     kept = []
@@ -157,6 +207,7 @@ def test_a_batch_dropped_while_the_gpu_still_reads_it(expected: list[Any]) -> No
         assert content(indices) == {"": batch[".blocks[0].indices"]}
 
 
+@on_a_gpu
 def test_every_batch_in_another_stream(expected: list[Any]) -> None:
     streams = [torch.cuda.Stream() for _ in range(3)]
     batches = iter(on_gpu(prefetch=4))
@@ -175,6 +226,7 @@ def test_every_batch_in_another_stream(expected: list[Any]) -> None:
     assert len(got) == 12
 
 
+@on_devices
 def test_every_batch_in_another_thread(expected: list[Any]) -> None:
     batches = iter(on_gpu(prefetch=4))
     got: list[Any] = []
@@ -185,6 +237,7 @@ def test_every_batch_in_another_thread(expected: list[Any]) -> None:
     assert got == expected[:12]
 
 
+@on_devices
 def test_two_iterators_at_once(expected: list[Any]) -> None:
     loader = on_gpu(prefetch=8)
     pairs = list(zip(loader, loader, strict=True))
@@ -192,6 +245,7 @@ def test_two_iterators_at_once(expected: list[Any]) -> None:
     assert [content(b) for _, b in pairs] == expected[12:]
 
 
+@on_a_gpu
 def test_beside_training(expected: list[Any]) -> None:
     """Features gathered and a matrix multiplied in the loop change nothing and see each batch."""
     features = torch.randn(NODES, 64, device="cuda")
@@ -208,12 +262,13 @@ def test_beside_training(expected: list[Any]) -> None:
     assert contents(copies) == [{"": batch[".input_nodes"]} for batch in expected[:12]]
 
 
+@on_devices
 def test_leaving_early_and_again(expected: list[Any]) -> None:
     loader = on_gpu(prefetch=8)
     for _ in range(20):
         loader.set_epoch(0)
         for step, batch in enumerate(loader):
-            assert batch.output_nodes.numel() == 256
+            assert batch.output_nodes.numel() == batch_size()
             if step == 1:
                 break
     loader.set_epoch(0)
@@ -221,6 +276,7 @@ def test_leaving_early_and_again(expected: list[Any]) -> None:
     assert pgs.cuda.memory_stats(0)["flights"] == 0
 
 
+@on_devices
 def test_an_error_in_the_loop() -> None:
     loader = on_gpu(prefetch=8)
     with pytest.raises(ZeroDivisionError):
@@ -229,6 +285,7 @@ def test_an_error_in_the_loop() -> None:
     assert sum(1 for _ in loader) == 12
 
 
+@on_devices
 def test_a_closed_graph() -> None:
     loader = on_gpu(prefetch=3)
     batches = iter(loader)
@@ -240,18 +297,21 @@ def test_a_closed_graph() -> None:
         next(iter(loader))
 
 
+@on_devices
 def test_bar(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm", reason="needs tqdm")
     assert len(list(on_gpu(progress=True))) == 12
     assert "12/12" in capsys.readouterr().err
 
 
+@on_a_gpu
 @pytest.mark.parametrize("device", ["cuda:99", torch.device("cuda", 99)])
 def test_a_gpu_that_is_not_there(device: Any) -> None:
     with pytest.raises((pgs.errors.CudaError, IndexError), match="device"):
         DataLoader(make_graph(), SEEDS, [2], batch_size=8, device=device)
 
 
+@on_a_gpu
 def test_moved_batches(expected: list[Any]) -> None:
     batch = next(iter(on_gpu()))
     assert content(batch.to("cpu")) == expected[0]
@@ -278,21 +338,7 @@ def run(script: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "batches = iter(loader); next(batches)",
-        "batches = iter(loader); next(batches); import sys; sys.exit(0)",
-        "keep = [iter(loader) for _ in range(3)]; kept = [next(batches) for batches in keep]",
-    ],
-    ids=["suspended", "exit", "three"],
-)
-def test_the_interpreter_ends_while_batches_are_in_flight(script: str) -> None:
-    process = run(script)
-    out, err = process.communicate(timeout=240)
-    assert (process.returncode, out, err) == (0, "", "")
-
-
+@on_a_gpu
 def test_ctrl_c() -> None:
     process = run(
         """

@@ -370,3 +370,68 @@ def test_labels_of_networkx_are_kept_or_refused() -> None:
     ):
         with pytest.raises(TypeError, match=f"g: expected nodes .*, got {got}; {both}"):
             pgs.Graph.from_networkx(nx.DiGraph([labels]))
+
+
+# ---- on any device ---------------------------------------------------------------------------
+
+BUYS, SOLD = ("user", "buys", "item"), ("item", "sold", "user")
+
+
+def placed(graph: Any, device: str) -> list[Any]:
+    """The graph in the memory of the device, and pinned for it."""
+    return [graph.to(device)] + ([graph.pin()] if device != "cpu" else [])
+
+
+@pytest.mark.backends("cpu", "emulator", "cuda")
+def test_names_and_edges_stay_with_the_graph(device: str) -> None:
+    graph = pgs.Graph.from_coo(
+        ["a", "b", "b", "a"],
+        ["b", "b", "a", "c"],
+        renumber=True,
+        edge_data={"weight": [1, 2, 3, 4]},
+    )
+    for there in placed(graph, device):
+        for each in (there, there.with_data({"v": [0] * 4}), pickle.loads(pickle.dumps(there))):
+            assert each.device.startswith(device)
+            assert each.node_names == ["a", "b", "c"]
+            seeds = each.index_of(["c", "b"])
+            assert seeds.tolist() == [2, 1]
+            batch = pgs.PGSampler([-1]).sample(each, seeds)
+            assert each.node_names[batch.output_nodes] == ["c", "b"]
+            assert each.in_degrees().tolist() == [1, 2, 1]
+            assert each.out_degrees([1]).tolist() == [2]
+            assert each.in_degrees(batch.output_nodes).tolist() == [1, 2]
+    for there in placed(pgs.Graph.from_coo([0, 1], [1, 0]), device):
+        assert there.reverse_edge_ids().tolist() == [1, 0]
+    partner("scipy")
+    for there in placed(graph, device):
+        assert there.to_scipy().toarray().tolist() == [[0, 1, 4], [3, 2, 0], [0, 0, 0]]
+
+
+@pytest.mark.backends("cpu", "emulator", "cuda")
+def test_labels_of_types_stay_with_the_graph(device: str) -> None:
+    edges = {BUYS: (["a", "b"], [10**12, 7]), SOLD: ([7, 10**12], ["b", "a"])}
+    for graph in placed(pgs.Graph.from_coo(edges, renumber=True), device):
+        for each in (graph, pickle.loads(pickle.dumps(graph)), graph.to("cpu")):
+            assert each.node_names == {"user": ["a", "b"]}
+            assert each.node_ids["item"].tolist() == [7, 10**12]
+            found = each.index_of({"user": ["b"], "item": [10**12, 7]})
+            assert {k: ids.tolist() for k, ids in found.items()} == {"user": [1], "item": [1, 0]}
+            assert each.reverse_edge_ids(BUYS, SOLD).tolist() == [1, 0]
+            assert each.in_degrees(edge_type=BUYS).tolist() == [1, 1]
+
+
+@pytest.mark.backends("cpu", "emulator", "cuda")
+def test_batches_convert(device: str) -> None:
+    graph = pgs.Graph.from_coo([0, 1, 2], [1, 2, 0])
+    batch = pgs.PGSampler([2, 2], seed=1).sample(graph.to(device), [0, 1])
+    assert batch.device.startswith(device)
+    partner("scipy")
+    # From sources to destinations: 0 -> 1, 1 -> 2 and 2 -> 0, then those into the seeds.
+    assert [matrix.toarray().tolist() for matrix in batch.to_scipy()] == [
+        [[0, 1, 0], [0, 0, 1], [1, 0, 0]],
+        [[0, 1], [0, 0], [1, 0]],
+    ]
+    partner("networkx")
+    edges = sorted(batch.to_networkx().edges(data="edge_id"))
+    assert edges == [(0, 1, 0), (0, 1, 0), (1, 2, 1), (2, 0, 2), (2, 0, 2)]

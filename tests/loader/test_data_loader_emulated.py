@@ -37,31 +37,6 @@ SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_batches_of_the_cpu(emulator: Path, dtype: str) -> None:
-    code = f"""
-def compare(graph, on_gpu, **where):
-    for prefetch in (0, 1, 2, 3, 4, 8):
-        sampler = pgs.PGSampler([5, 3], seed=3)
-        options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
-        cpu = DataLoader(graph, SEEDS, sampler, **options)
-        gpu = DataLoader(on_gpu, SEEDS, sampler, **options, **where)
-        assert gpu.device == "cuda:0"
-        expected = [content(b) for _ in range(2) for b in cpu]
-        assert [content(b) for _ in range(2) for b in gpu] == expected
-
-for ids in (False, True):
-    graph = make_graph(torch.{dtype}, ids)
-    compare(graph, graph, device="cuda")
-    compare(graph, graph.to("cuda"))
-    with graph.pin("cuda") as pinned:
-        compare(graph, pinned, device="cuda:0")
-        assert DataLoader(pinned, SEEDS, [2], batch_size=8, device="cuda").graph is pinned
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
-
-
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_walks_of_the_cpu(emulator: Path, dtype: str) -> None:
     code = f"""
 from pygsampler._sampling.torch_group import TorchGroup
@@ -161,31 +136,6 @@ for sampler in (
     gpu = DataLoader(on_gpu, SEEDS[:300], sampler, **options)
     assert [tensors(batch) for batch in list(gpu)] == expected and len(expected) == 5, sampler
     assert groups == [2, 2, 1]
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
-
-
-def test_factors_of_edges(emulator: Path) -> None:
-    code = """
-for dtype in (torch.int32, torch.int64):
-    graph = make_graph(dtype)
-    weights = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1))
-    graph = graph.with_data(edge_data={"w": weights})
-    sampler = pgs.PGSampler([5, 3], seed=3, prob="w", edge_weights="ht")
-    found = []
-    for device in ("cpu", "cuda"):
-        loader = DataLoader(graph, SEEDS, sampler, batch_size=64, device=device)
-        loader.set_epoch(0)
-        batches = list(loader)
-        # As a copy too.
-        moved = [batch._map(torch.clone) for batch in batches]
-        for some in (batches, moved):
-            assert some[0].blocks[0].edge_weights.dtype == torch.float32
-            found.append([
-                content(b) for b in some
-            ])
-    assert all(each == found[0] for each in found)
 print(pgs.cuda.memory_stats(0)["flights"])
 """
     assert run_with_driver(emulator, PRELUDE + code) == "0\n"
@@ -411,78 +361,3 @@ want = contents(DataLoader(graph, SEEDS, [5, 3], seed=1, **options))
 print(got == want, Own.launched)
 """
     assert run_with_driver(emulator, PRELUDE + code) == "True 10\n"
-
-
-def test_reservoirs(emulator: Path) -> None:
-    """Of a mode whose batches the host takes part in, one at a time and ahead."""
-    code = """
-graph = make_graph()
-# Repeated ones are copied on the device, which memory of the host's is not.
-SEEDS = SEEDS[:300]
-for switches in (None, {"degree_threshold": 5, "streams": 2}, {"memory": "global"}):
-    sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", mode_options=switches)
-    for prefetch in (0, 4):
-        options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
-        expected = contents(DataLoader(graph, SEEDS, sampler, **options))
-        loader = DataLoader(graph.to("cuda"), SEEDS, sampler, **options)
-        assert contents(loader) == expected
-print(len(expected))
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "5\n"
-
-
-def test_graphs_with_types(emulator: Path) -> None:
-    """But for how torch takes memory of a GPU: batches are copied, and taken from there."""
-    code = """
-from hetero_graphs import random_edges
-from pygsampler._batch.minibatch import MiniBatch
-
-in_torch = MiniBatch.torch
-MiniBatch.torch = lambda self: in_torch(self.cpu())
-kinds = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
-nodes = {"a": 60, "b": 90}
-graph = pgs.Graph.from_coo(random_edges(nodes, kinds, 1), num_nodes=nodes)
-
-for seeds in ({"b": torch.arange(90)}, {"a": torch.arange(60), "b": torch.arange(50)}):
-    for prefetch in (0, 1, 2, 4, 8):
-        options = dict(batch_size=16, shuffle=True, prefetch=prefetch)
-        sampler = pgs.PGSampler([4, dict(zip(kinds, (3, 2, -1)))], seed=3)
-        cpu = DataLoader(graph, seeds, sampler, **options)
-        gpu = DataLoader(graph, seeds, sampler, device="cuda", **options)
-        assert gpu.device == "cuda:0"
-        expected = [content(b) for _ in range(2) for b in cpu]
-        assert len(expected) == 2 * len(cpu)
-        assert [content(b) for _ in range(2) for b in gpu] == expected
-for batch in gpu:
-    break
-gpu.graph.close()
-try:
-    list(gpu)
-except pgs.errors.ClosedError:
-    print("closed", end=" ")
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "closed 0\n"
-
-
-def test_neighbours_by_types(emulator: Path) -> None:
-    """``RestartNeighbors``: some walks have to go on, after other batches have begun."""
-    code = """
-from hetero_graphs import random_edges
-
-nodes = {"a": 60, "b": 90}
-kinds = dict.fromkeys([("a", "to", "b"), ("b", "to", "a"), ("b", "by", "b")], 300)
-graph = pgs.Graph.from_coo(random_edges(nodes, kinds, 1), num_nodes=nodes)
-
-seeds = {"a": torch.arange(60), "b": torch.arange(50)}
-for caps in (None, {"a": 15, "b": 3}):
-    sampler = pgs.walks.RestartNeighbors(None, {"a": 4, "b": 2}, caps=caps, collect=18, seed=3)
-    for prefetch in (0, 3):
-        options = dict(batch_size=32, shuffle=True, prefetch=prefetch)
-        expected = contents(DataLoader(graph, seeds, sampler, **options))
-        gpu = DataLoader(graph, seeds, sampler, device="cuda", **options)
-        assert gpu.device == "cuda:0" and len(expected) == 4
-        assert [content(b) for b in gpu] == expected
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "0\n"

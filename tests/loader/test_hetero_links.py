@@ -13,7 +13,6 @@ from sampler_laws import plausible
 import pygsampler as pgs
 from pygsampler.samplers import Temporal
 from pygsampler.torch import LinkBatch, LinkLoader, NegativeSampling
-from tests.gpu import run_with_driver
 from tests.support.assertions import content
 
 WRITES = ("author", "writes", "paper")
@@ -347,38 +346,27 @@ def test_wrong_arguments(options: dict[str, Any], kind: type[Exception], text: s
         loader(make(), **options)
 
 
-# As tests/loader/test_links_emulated.py has it.
-CODE = """
-import sys
-sys.path.append("tests/support")
-import torch
-import torch_cpu
-import pygsampler as pgs
-from pygsampler._loader import arguments, edge_seeds, pipeline
-from pygsampler.torch import NegativeSampling
-from tests.loader.test_hetero_links import CITES, WRITES, WRITTEN, content, loader, make
-
-arguments._check = lambda index: None
-as_torch = pipeline.as_torch
-pipeline.as_torch = lambda batch: as_torch(batch.cpu())
-edge_seeds.to_device = lambda values, index: values.clone()
-graph = make()
-there = graph.to("cuda")
-turned = {WRITES: WRITTEN, CITES: CITES}
-for more in ({}, {"exclude": None}, {"exclude": "reverse_types", "reverse_etypes": turned}):
-    for prefetch in (0, 3, 12):
-        options = dict(shuffle=True, prefetch=prefetch)
-        options["negative_sampling"] = NegativeSampling("structural", 2)
-        made = [[*map(content, loader(of, device=where, **more, **options))]
-                for of, where in ((graph, "cpu"), (graph, "cuda"), (there, None))]
-        assert len(made[0]) == 5 and made[0] == made[1] == made[2], more
-there.close()
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-
-
-def test_on_a_gpu(emulator: Any) -> None:
-    assert run_with_driver(emulator, CODE) == "0\n"
+@pytest.mark.backends("emulator", "cuda")
+def test_batches_on_a_device_are_those_of_the_cpu(host_tensors: None) -> None:
+    graph = make()
+    there = graph.to("cuda")
+    both_ways = {WRITES: WRITTEN, CITES: CITES}
+    options: list[dict[str, Any]] = [
+        {},
+        {"exclude": None},
+        {"exclude": "reverse_types", "reverse_etypes": both_ways},
+    ]
+    for more in options:
+        for prefetch in (0, 3, 12):
+            more = {**more, "shuffle": True, "prefetch": prefetch}
+            more["negative_sampling"] = NegativeSampling("structural", 2)
+            want, copied, found = (
+                [content(batch) for batch in loader(graph_there, device=device, **more)]
+                for graph_there, device in ((graph, "cpu"), (graph, "cuda"), (there, None))
+            )
+            assert len(want) == 5 and want == copied == found, more
+    there.close()
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
 
 
 def test_batches_move_and_are_copied_with_all_of_their_types(

@@ -12,7 +12,6 @@ import torch
 
 import pygsampler as pgs
 from pygsampler.torch import LinkLoader, NegativeSampling
-from tests.gpu import run_with_driver
 from tests.loader.test_stats import X, by_batch, graph, read  # noqa: F401
 from tests.support.assertions import contents
 
@@ -107,46 +106,31 @@ def test_a_pass_that_was_left(graph: pgs.Graph, tmp_path: Path) -> None:  # noqa
         loader.trace(tmp_path / "missing" / "trace.json")
 
 
-DEVICE = """
-import sys
-sys.path.append("tests/support")
-import torch
-import pygsampler as pgs
-import torch_cpu
-from pygsampler._loader import arguments, edge_seeds, pipeline
-from pygsampler.torch import LinkLoader, NegativeSampling
-
-arguments._check = lambda index: None
-as_torch = pipeline.as_torch
-pipeline.as_torch = lambda batch: as_torch(
-    batch.cpu() if isinstance(batch, pgs.MiniBatch) else batch
-)
-edge_seeds.to_device = lambda values, index: values.clone()
-
-random = torch.Generator().manual_seed(7)
-src, dst = torch.randint(0, 500, (2, 4000), generator=random)
-graph = pgs.Graph.from_coo(src, dst, num_nodes=505)
-for exclude in ("self", None):
-    for prefetch in (0, 3, 12):
-        loader = LinkLoader(
-            graph, torch.arange(0, 4000, 3), [4, 3], device="cuda", batch_size=300, seed=1,
-            negative_sampling=NegativeSampling(), exclude=exclude, prefetch=prefetch,
-        )
-        loader.trace(sys.argv[1] + f"/{exclude}{prefetch}.json")
-        edges = sum(batch.minibatch.num_edges for batch in loader)
-        found = loader.stats()
-        assert (found["batches"], found["edges"]) == (5, edges), found
-        assert edges > 0
-        assert found["next_seconds"] <= found["seconds"]
-print("as counted")
-"""
-
-
-def test_on_a_device(emulator: Path, tmp_path: Path) -> None:
-    code = DEVICE.replace("sys.argv[1]", repr(str(tmp_path)))
-    assert run_with_driver(emulator, code) == "as counted\n"
-    for prefetch in (0, 3, 12):
-        for exclude in ("self", None):
-            _, spans = read(tmp_path / f"{exclude}{prefetch}.json")
-            for name in ("sample", "next", "train"):
-                assert set(by_batch(spans, name)) == set(range(5))
+@pytest.mark.backends("emulator", "cuda")
+@pytest.mark.parametrize("prefetch", [0, 3, 12])
+@pytest.mark.parametrize("exclude", ["self", None])
+def test_on_a_device(
+    host_tensors: None, tmp_path: Path, exclude: str | None, prefetch: int
+) -> None:
+    random = torch.Generator().manual_seed(7)
+    src, dst = torch.randint(0, 500, (2, 4000), generator=random)
+    loader = LinkLoader(
+        pgs.Graph.from_coo(src, dst, num_nodes=505),
+        torch.arange(0, 4000, 3),
+        [4, 3],
+        device="cuda",
+        batch_size=300,
+        seed=1,
+        negative_sampling=NegativeSampling(),
+        exclude=exclude,
+        prefetch=prefetch,
+    )
+    loader.trace(tmp_path / "trace.json")
+    edges = sum(batch.minibatch.num_edges for batch in loader)
+    found = loader.stats()
+    assert (found["batches"], found["edges"]) == (5, edges)
+    assert edges > 0
+    assert found["next_seconds"] <= found["seconds"]
+    _, spans = read(tmp_path / "trace.json")
+    for name in ("sample", "next", "train"):
+        assert set(by_batch(spans, name)) == set(range(5))

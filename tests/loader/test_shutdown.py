@@ -79,11 +79,13 @@ from pygsampler.torch import DataLoader
 n = 20000
 indptr = torch.arange(0, (n + 1) * 50, 50)
 graph = pgs.Graph.from_csc(indptr, torch.randint(0, n, (n * 50,)))
-loader = DataLoader(graph, torch.arange(n), [15, 15, 15], batch_size=5000, prefetch=8)
+loader = DataLoader(
+    graph, torch.arange(n), [15, 15, 15], batch_size=5000, prefetch=8, device="{device}"
+)
 """
 
 
-def run(script: str) -> subprocess.Popen[str]:
+def run(script: str, device: str = "cpu") -> subprocess.Popen[str]:
     return subprocess.Popen(
         # Python 3.12 warns of forks in processes with threads.
         [
@@ -91,7 +93,7 @@ def run(script: str) -> subprocess.Popen[str]:
             "-W",
             "ignore::DeprecationWarning",
             "-c",
-            PRELUDE + textwrap.dedent(script),
+            PRELUDE.format(device=device) + textwrap.dedent(script),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -100,6 +102,7 @@ def run(script: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.backends("cpu", "cuda")
 @pytest.mark.parametrize(
     "script",
     [
@@ -109,8 +112,10 @@ def run(script: str) -> subprocess.Popen[str]:
     ],
     ids=["suspended", "exit", "three"],
 )
-def test_the_interpreter_ends_while_jobs_run(script: str) -> None:
-    process = run(script)
+def test_the_interpreter_ends_while_jobs_run(device: str, script: str) -> None:
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a torch that is built for CUDA")
+    process = run(script, device)
     out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "", "")
 

@@ -1,9 +1,10 @@
-"""tools/gpu_check_small.py: that its cases are all kernels, and that it fails where it should."""
+"""tools/gpu_check.sh: its tests, and that tools/gpu_check_small.py runs all kernels and fails."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,26 @@ def test_a_kernel_that_no_case_runs_is_an_error(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == f"all {len(every)} kernels ran\n"
     with pytest.raises(SystemExit, match=r"1 of \d+ kernels were not run: .'hgt64'.$"):
         gpu_check_small.check_launched(every - {"hgt64"})
+
+
+def test_tests_are_those_of_a_gpu() -> None:
+    """Without the emulator, and without the plugins of the other tests."""
+    script = (ROOT / "tools" / "gpu_check.sh").read_text()
+    (command,) = re.findall(r"(?ms)^pytest=\(.*?\)$", script)
+    (chosen,) = re.findall(r"(?ms)^read -ra chosen.*?\"$", script)
+    collect = f'{command}\n{chosen}\n"${{pytest[@]}}" -qq --collect-only "${{chosen[@]}}"'
+    done = subprocess.run(
+        ["bash", "-uc", collect],
+        cwd=ROOT,
+        env={**os.environ, "python": sys.executable, "root": str(ROOT), "TESTS": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = re.findall(r"(?m)^tests/\S+::test_\w+\[\w+", done.stdout)
+    assert {name.rpartition("[")[2] for name in names} == {"cuda"}
+    assert "tests/cuda/test_walks.py::test_visits[cuda" in names
+    assert "tests/graph/test_node_names.py::test_batches_convert[cuda" in names
 
 
 def run(emulator: Path, *parts: str, code: str = "", **variables: str) -> tuple[int, str]:

@@ -11,6 +11,8 @@ import pytest
 from partners import partner
 
 import pygsampler as pgs
+from pygsampler.programs import stack
+from tests.support.assertions import assert_equal, content
 
 NODES, EDGES, WIDTH = 30, 170, 3
 RNG = np.random.default_rng(21)
@@ -345,3 +347,35 @@ def test_a_service_is_not_asked_for_what_it_does_not_have() -> None:
 
     with pytest.raises(ValueError, match="got one with a row for each node in V; put them on"):
         plan_entry(scaled(V=V, seed=1))
+
+
+@pgs.program
+def of_many_tensors(A: Any, seeds: Any, *, X: Any, V: Any, D: Any, W: Any, a: Any) -> Any:
+    C = A[:, seeds]
+    score = stack([C * ((X @ W) @ (X[seeds] @ W).T), C.add(V, axis=1), C * D]) @ a.softmax()
+    chance = (score - C.max() + C.sum() / C.count()).exp().minimum(5)
+    B = C.individual_sample(3, chance)
+    extra = {"h": A.T @ X, "v": V[seeds], "x": X[seeds], "m": V * 0 + C.mean() + C.min()}
+    return B.mul(V[seeds]), extra
+
+
+@pytest.mark.backends("emulator", "cuda")
+def test_tensors_on_a_device_make_the_bytes_of_the_cpu(backend: str) -> None:
+    """Whatever room a launch of ``sample_many`` has."""
+    tensors = {"X": X, "V": V, "D": D, "W": W, "a": np.ones(3)}
+    sampler = of_many_tensors(**tensors, weight="w", seed=2)
+    graphs = graph(), graph().to("cuda")
+
+    def compare(batch: int) -> None:
+        want, found = (sampler.sample(g, SEEDS, epoch=0, batch=batch) for g in graphs)
+        assert_equal(found, want)
+
+    compare(0)
+    compare(1)
+    sampler.update(V=V * 2, D=-D)
+    compare(2)
+    many = [SEEDS, SEEDS[:2], SEEDS]
+    wanted = [content(batch) for batch in sampler.sample_many(graphs[0], many, epoch=0, batch=0)]
+    for memory in (None, 1, 10**9):
+        found = sampler.sample_many(graphs[1], many, epoch=0, batch=0, memory=memory)
+        assert [content(batch) for batch in found] == wanted

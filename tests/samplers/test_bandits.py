@@ -10,7 +10,6 @@ import pickle
 import threading
 import weakref
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sampler_laws import BATCHES, batches, edges_of, plausible
 
 import pygsampler as pgs
 from pygsampler import samplers
-from tests.gpu import run_with_driver
+from tests.support.assertions import assert_equal
 
 # 0 has three in-edges and 1 two.
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 2, 3], [0, 0, 0, 1, 1], num_nodes=4)
@@ -286,35 +285,28 @@ def test_what_is_wrong() -> None:
         sampler.sample(other, [0])
 
 
-ON_A_GPU = """
-import sys
-sys.path += ["tests/support"]
-import numpy as np
-import pygsampler as pgs
-from pygsampler import samplers
-
-rng = np.random.default_rng(0)
-graph = pgs.Graph.from_coo(*rng.integers(0, 300, (2, 4000)), num_nodes=300)
-places = graph, graph.to("cuda"), graph.pin("cuda")
-ours = [samplers.learned.gcn_bs(g, fanouts=[3, 4], seed=2) for g in places]
-h = rng.normal(size=(300, 3))
-for number in range(3):
-    made = [s.sample(g, range(40), epoch=0, batch=number).cpu() for s, g in zip(ours, places)]
-    for batch in made[1:]:
-        for a, b in zip(made[0].blocks, batch.blocks):
-            for name in ("src_nodes", "indptr", "indices", "edge_ids"):
-                assert getattr(a, name).tolist() == getattr(b, name).tolist(), (number, name)
-            assert a.edge_data["w"].tolist() == b.edge_data["w"].tolist()
-    for s, batch in zip(ours, made):
-        s.update(batch, [s.rewards(batch, i, h[b.src_nodes.numpy()])
-                         for i, b in enumerate(batch.blocks)])
-    assert len({tuple(s.log_weights) for s in ours}) == 1
-print(ours[1].version, ours[1].log_weights.any())
-"""
-
-
-def test_batches_of_the_cpu(emulator: Path) -> None:
-    assert run_with_driver(emulator, ON_A_GPU) == "3 True\n"
+@pytest.mark.backends("emulator", "cuda")
+def test_batches_and_updates_of_the_cpu(backend: str) -> None:
+    rng = np.random.default_rng(0)
+    graph = pgs.Graph.from_coo(*rng.integers(0, 300, (2, 4000)), num_nodes=300)
+    places = graph, graph.to("cuda"), graph.pin("cuda")
+    ours = [samplers.learned.gcn_bs(g, fanouts=[3, 4], seed=2) for g in places]
+    h = rng.normal(size=(300, 3))
+    for number in range(3):
+        results = [
+            sampler.sample(g, range(40), epoch=0, batch=number).cpu()
+            for sampler, g in zip(ours, places, strict=True)
+        ]
+        for batch in results[1:]:
+            assert_equal(batch, results[0], number)
+        for sampler, batch in zip(ours, results, strict=True):
+            rewards = [
+                sampler.rewards(batch, hop, h[block.src_nodes.numpy()])
+                for hop, block in enumerate(batch.blocks)
+            ]
+            sampler.update(batch, rewards)
+        assert len({tuple(sampler.log_weights) for sampler in ours}) == 1
+    assert ours[1].version == 3 and ours[1].log_weights.any()
 
 
 @pytest.mark.filterwarnings(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -12,7 +10,6 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler._engine import library
-from tests.gpu import run_with_driver
 
 # With the frame of ``sample`` and the one that calls the engine.
 MOST_FRAMES = 6
@@ -45,21 +42,10 @@ def ring(size: int) -> pgs.Graph:
     return pgs.Graph.from_csc(range(size + 1), [(i + 1) % size for i in range(size)])
 
 
+@pytest.mark.backends("cpu", "emulator", "cuda")
 @pytest.mark.parametrize("size", [20, 100_000])
-def test_few_frames_lie_between_sample_and_the_engine(size: int) -> None:
-    names = frames_to_submit(ring(size), [1, 2])
-    assert names[0] == "sample"
-    assert names[-1] == "call"
-    assert len(names) <= MOST_FRAMES, names
-
-
-def test_few_frames_lie_between_sample_and_the_engine_emulated(emulator: Path) -> None:
-    code = """
-import json
-from tests.sampling.test_frames import frames_to_submit, ring
-print(json.dumps(frames_to_submit(ring(20).to("cuda"), [1, 2])))
-"""
-    names = json.loads(run_with_driver(emulator, code))
+def test_few_frames_lie_between_sample_and_the_engine(device: str, size: int) -> None:
+    names = frames_to_submit(ring(size).to(device), [1, 2])
     assert names[0] == "sample"
     assert names[-1] == "call"
     assert len(names) <= MOST_FRAMES, names
