@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import os
 import socket
 import subprocess
@@ -12,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.support.interpreter import Interpreter
+from tests.support.interpreter import prepared
 
 HERE = Path(__file__).parent
 # Of Gloo in torch 2.2 a process may wait forever as it leaves the group, or abort at its end.
@@ -68,18 +66,10 @@ def run_ranks(
     if fresh:
         return _run_fresh(words, variables, timeout)
     with tempfile.TemporaryDirectory() as scratch:
-        found = _interpreter().run_together(
+        found = prepared().run_together(
             _RUN, Path(scratch), [words] * world, variables, timeout=timeout
         )
     return [(done.returncode, done.stdout, done.stderr) for done in found]
-
-
-@functools.cache
-def _interpreter() -> Interpreter:
-    """Returns what all ranks that are not fresh are forks of; it ends with this process."""
-    interpreter = Interpreter(OMP_NUM_THREADS="1")
-    atexit.register(interpreter.close)
-    return interpreter
 
 
 def _run_fresh(
