@@ -192,11 +192,12 @@ embedded: $(tools)/made
 # Tests of what depends on no partner run with the current ones alone.
 repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
 
-# Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
+# Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work;
+# of two threads of each process on cores that are busy, one waits for the other.
 # worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
 # Three workers on two cores: a worker waits a fifth of its time for processes that it has started.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results
