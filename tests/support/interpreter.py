@@ -3,7 +3,8 @@
 A script is run as by ``python -c`` and ends as there, with the interpreter's own end. Only the
 second of importing torch and the package is not spent again by every test. Neither starts a thread
 or the engine when it is imported, so a fork lacks nothing. PyG brings PyArrow, whose allocator
-starts its one thread again in a fork.
+starts its one thread again in a fork. What is imported is left out of all garbage collections, as
+in the process of the tests.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ TORCH = ("numpy", "torch", "pygsampler.torch")
 PYG = ("torch_geometric.nn", "pygsampler.pyg")
 # The loop goes on in the first process alone: a fork leaves it, and has the script as its program.
 _SERVE = """
-import contextlib, json, os, sys, warnings
+import contextlib, gc, json, os, sys, warnings
+gc.disable()
 for name in sys.argv[1:]:
     with contextlib.suppress(ImportError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         __import__(name)
+gc.freeze()
+gc.enable()
 print("ready", flush=True)
 for line in sys.stdin:
     children = []
