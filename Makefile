@@ -2,7 +2,7 @@
 #
 #   ENV=current|classic   the set of test partners (tests/requirements-$(ENV).txt)
 #   ARGS=...              more arguments for pytest, the benchmarks or the kernels' compiler
-#   WORKERS=2             how many processes pytest shares the tests between
+#   WORKERS=3             how many processes pytest shares the tests between
 #   FUZZTIME=60s          how long make fuzz-go runs each of its targets
 #   PYTHON=python3        the interpreter that all environments are made from
 #   ARCH='x86_64 aarch64' the processors that make wheels builds for, this machine's if not given
@@ -15,7 +15,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: help build check kernels quickstart test lint test-go test-python gpu-check bench docs fuzz fuzz-go \
-	soak together wheel wheels release clean FORCE
+	soak embedded wheel wheels release clean FORCE
 
 PYTHON ?= python3
 ENV ?= current
@@ -24,7 +24,7 @@ ARGS ?=
 ARCH =
 TAG =
 WHEEL ?=
-WORKERS ?= 2
+WORKERS ?= 3
 FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -171,27 +171,33 @@ quickstart: ## install into an environment of its own, train on a real graph, dr
 	$(MAKE) --no-print-directory -j2 $(demo)/installed
 	$(demo)/bin/python -m pygsampler quickstart $(ARGS)
 
-ifeq ($(ENV),current)
-test: together lint docs
-endif
-test: together test-go test-python ## every check; with ENV=classic those that depend on its partners
-
-# Compilers and downloads have little use for each other's resources: two jobs at once.
-together:
+# Two jobs at once: compilers and downloads have little use for each other's resources, and linters,
+# the site and the linker of Go's tests take one processor each. What each prints stays in one piece.
+checks := test-go $(if $(filter current,$(ENV)),lint docs)
+test: ## every check; with ENV=classic those that depend on its partners
 	$(MAKE) --no-print-directory -j2 $(tested)/made $(tests)/made $(if $(filter current,$(ENV)),.venv-docs/made)
+	$(MAKE) --no-print-directory embedded
+	$(MAKE) --no-print-directory -j2 -Otarget $(checks)
+	$(MAKE) --no-print-directory test-python
 
-test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
-	$(tools)/bin/python kernels/compile.py $(if $(WHEEL),,$(some))
+# vet has its place in lint, and the race detector has nothing to say to it.
+test-go: embedded ## the tests of the Go core, then those of concurrent code under the race detector
 	$(as_built) go test ./... && go test -tags noresearch ./pygsampler ./bridge
-	$(with_go) go test -race -short ./gpu ./pygsampler/...
+	$(with_go) go test -race -short -vet=off ./gpu ./pygsampler/...
+
+# The kernels that Go embeds, of the architectures that the tests need. Unchanged files stay.
+embedded: $(tools)/made
+	$(tools)/bin/python kernels/compile.py $(if $(WHEEL),,$(some))
 
 # Tests of what depends on no partner run with the current ones alone.
 repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
 
-# Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
+# Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work;
+# of two threads of each process on cores that are busy, one waits for the other.
 # worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
+# Three workers on two cores: a worker waits a fifth of its time for processes that it has started.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results

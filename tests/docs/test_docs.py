@@ -7,16 +7,17 @@ need a newer torch than the oldest that is supported as ```python torch-2.4.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from partners import partner
+
+from tests.support.interpreter import PYG, prepared
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = sorted(ROOT.glob("docs/reference/*.md"))
@@ -81,50 +82,6 @@ def test_there_is_something_to_test() -> None:
     }
 
 
-# A child for each script, forked when PyTorch has been imported: that takes seconds, once.
-FORKS = """
-import os, runpy, sys
-try:
-    import torch
-except ImportError:
-    pass
-for line in sys.stdin:
-    script = line.strip()
-    child = os.fork()
-    if not child:
-        os.chdir(os.path.dirname(script))
-        output = os.open(script + ".txt", os.O_WRONLY | os.O_CREAT)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        sys.argv = [script]
-        runpy.run_path(script, run_name="__main__")
-        break
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-Run = Callable[[Path], tuple[int, str]]
-
-
-@pytest.fixture(scope="module")
-def run_script() -> Iterator[Run]:
-    """Runs a script in a process of its own; gives its exit status and what it wrote."""
-    pipe = subprocess.PIPE
-    # PyTorch's threads spin at barriers, which costs much where other tests run beside.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    forks = subprocess.Popen(
-        [sys.executable, "-c", FORKS], stdin=pipe, stdout=pipe, text=True, env=environment
-    )
-    assert forks.stdin is not None and forks.stdout is not None
-    write, read = forks.stdin, forks.stdout
-
-    def run(script: Path) -> tuple[int, str]:
-        print(script, file=write, flush=True)
-        status = int(read.readline())
-        return status, Path(f"{script}.txt").read_text()
-
-    with forks:
-        yield run
-
-
 # Pages where old versions of partners differ: first pages, references of DGL and PyG, layers.
 WITH_ALL_PARTNERS = ("get-started", "dgl.md", "features.md", "layers.md", "pyg.md")
 
@@ -139,7 +96,7 @@ WITH_ALL_PARTNERS = ("get-started", "dgl.md", "features.md", "layers.md", "pyg.m
     ],
     ids=name,
 )
-def test_python_runs(page: Path, tmp_path: Path, run_script: Run) -> None:
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty lines stand in for the prose, so that a traceback names the line of the page."""
     script = tmp_path / f"{page.stem}_page.py"
     lines: list[str] = []
@@ -152,8 +109,12 @@ def test_python_runs(page: Path, tmp_path: Path, run_script: Run) -> None:
         if re.search(rf"(?m)^(?:import|from) {package}\b", text):
             partner(package)
     script.write_text(text)
-    status, output = run_script(script)
-    assert status == 0, output
+    # Pages write files.
+    monkeypatch.chdir(tmp_path)
+    modules = PYG if re.search(r"torch_geometric|pygsampler[. ].*\bpyg\b", text) else ()
+    done = prepared(*modules).run_file(script, scratch=tmp_path, timeout=600)
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
     # What a destructor raises when the interpreter ends changes no exit status.
     assert "Exception ignored" not in output
 

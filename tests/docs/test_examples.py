@@ -6,25 +6,35 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from partners import partner
 
+from tests.support.interpreter import PYG, prepared
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Of 58 classes the largest has 10.5 %.
 GUESSING = 10.5
 
 
-TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+def run(name: str, *arguments: str) -> str:
+    modules = PYG if name.endswith("_pyg.py") else ()
+    with tempfile.TemporaryDirectory() as scratch:
+        done = prepared(*modules).run_file(
+            EXAMPLES / name, *arguments, scratch=Path(scratch), timeout=600
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-def run(name: str, *arguments: str, by: Sequence[str] = ()) -> str:
-    # PyTorch's threads spin at barriers, which costs much where other tests run beside.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+def run_by_torchrun(name: str, *arguments: str) -> str:
+    """Runs an example in two processes, each with one thread: threads spin at barriers."""
+    by = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     command = [sys.executable, *by, str(EXAMPLES / name), *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -146,7 +156,7 @@ def test_packages_of_a_section_lie_together(tmp_path: Path) -> None:
 def test_processes_share_an_epoch_exactly(tmp_path: Path) -> None:
     partner("torch")
     seeds = len(partner("pygsampler").datasets.debian().train)
-    whole = run("ddp.py", "--epochs", "1", by=TORCHRUN)
+    whole = run_by_torchrun("ddp.py", "--epochs", "1")
     assert f"epoch 0: {seeds} seeds" in whole
     # The same batches, and so the same loss.
     parts = tmp_path / "debian.parts"

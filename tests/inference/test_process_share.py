@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inference_cases import SAGEConv, random_graph, random_rows
@@ -12,10 +13,11 @@ from ranks import run_ranks
 import pygsampler as pgs
 from pygsampler import distributed
 from pygsampler._inference.process_share import ProcessShare
+from tests.support.interpreter import PYG
 
 
-def run_all(world: int, name: str, *arguments: str, fresh: bool = False) -> None:
-    found = run_ranks(world, name, *arguments, module="inference_ranks", fresh=fresh)
+def run_all(world: int, name: str, *arguments: str, **options: Any) -> None:
+    found = run_ranks(world, name, *arguments, module="inference_ranks", **options)
     for code, out, errors in found:
         assert code == 0, errors
         assert out.endswith("done\n")
@@ -28,7 +30,7 @@ def test_rows_are_those_of_one_process(world: int) -> None:
 
 def test_models_of_pyg() -> None:
     pytest.importorskip("torch_geometric", reason="needs PyG")
-    run_all(2, "same_rows_of_pyg")
+    run_all(2, "same_rows_of_pyg", imported=PYG)
 
 
 def test_a_run_is_resumed_after_the_last_layer_that_all_have(tmp_path: Path) -> None:

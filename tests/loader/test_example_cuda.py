@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.interpreter import prepared
 
 pytestmark = pytest.mark.once
 
@@ -17,10 +17,8 @@ pytest.importorskip("torch", reason="needs torch")
 WITHOUT_EDGES = 0.6
 
 
-def test_it_learns() -> None:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLE), "--epochs", "2"], capture_output=True, text=True
-    )
+def test_it_learns(tmp_path: Path) -> None:
+    done = prepared().run_file(EXAMPLE, "--epochs", "2", scratch=tmp_path, timeout=600)
     assert done.returncode == 0, done.stderr
     found = re.search(r"test accuracy: ([\d.]+)%", done.stdout)
     assert found is not None, done.stdout

@@ -2,11 +2,15 @@
 
 A script is run as by ``python -c`` and ends as there, with the interpreter's own end. Only the
 second of importing torch and the package is not spent again by every test. Neither starts a thread
-or the engine when it is imported, so a fork lacks nothing.
+or the engine when it is imported, so a fork lacks nothing. PyG brings PyArrow, whose allocator
+starts its one thread again in a fork. What is imported is left out of all garbage collections, as
+in the process of the tests.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import select
@@ -17,12 +21,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 TORCH = ("numpy", "torch", "pygsampler.torch")
+PYG = ("torch_geometric.nn", "pygsampler.pyg")
 # The loop goes on in the first process alone: a fork leaves it, and has the script as its program.
 _SERVE = """
-import contextlib, json, os, sys
+import contextlib, gc, json, os, sys, warnings
+gc.disable()
 for name in sys.argv[1:]:
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         __import__(name)
+gc.freeze()
+gc.enable()
 print("ready", flush=True)
 for line in sys.stdin:
     children = []
@@ -58,6 +67,14 @@ def become(program):
 become(compile(given["code"], "<string>", "exec"))
 """
 
+# A script in a file, with its folder and its arguments as Python itself gives them to it.
+_FILE = """
+import os, runpy, sys
+del sys.argv[0]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
 # What is read when a process starts, or a library is loaded.
 _OF_THE_START = ("LD_", "PYTHON", "MALLOC_", "OMP_", "GO", "ASAN_")
 
@@ -85,6 +102,14 @@ class Interpreter:
     ) -> subprocess.CompletedProcess[str]:
         """Runs a script. ``scratch`` is a folder for what it writes to its two outputs."""
         (done,) = self.run_together(code, scratch, [()], [variables], timeout=timeout)
+        return done
+
+    def run_file(
+        self, path: Path, *arguments: str, scratch: Path, timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a script in a file, as ``python PATH ARGUMENTS`` does, in the current folder."""
+        words = [str(path), *arguments]
+        (done,) = self.run_together(_FILE, scratch, [words], [{}], timeout=timeout)
         return done
 
     def run_together(
@@ -151,3 +176,15 @@ class Interpreter:
             self.close()
             raise AssertionError(f"expected the script to end within {timeout} seconds")
         return process.stdout.readline().strip()
+
+
+@functools.cache
+def prepared(*modules: str) -> Interpreter:
+    """Returns the interpreter with torch, and more modules, whose forks all tests share.
+
+    It ends with this process. PyTorch's threads would spin at barriers, which costs much where
+    other tests run at the same time: it has one.
+    """
+    interpreter = Interpreter(imports=(*TORCH, *modules), OMP_NUM_THREADS="1")
+    atexit.register(interpreter.close)
+    return interpreter

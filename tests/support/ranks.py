@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.interpreter import Interpreter
+from tests.support.interpreter import prepared
 
 HERE = Path(__file__).parent
 # Of Gloo in torch 2.2 a process may wait forever as it leaves the group, or abort at its end.
@@ -49,12 +48,14 @@ def run_ranks(
     leaves: bool = True,
     module: str = "partitioned_ranks",
     fresh: bool = False,
+    imported: Sequence[str] = (),
 ) -> list[tuple[int, str, str]]:
     """Status, output and errors of each process that runs a function of a module beside this one.
 
     It is given rank, number of processes, and ``arguments``. With ``leaves`` the group is left in
     order at the end. ``fresh`` processes are interpreters of their own, whose sets of strings have
-    orders of their own; others are forks of one that has imported torch, which saves seconds.
+    orders of their own; others are forks of one that has imported torch, and more modules if they
+    are named, which saves seconds.
     """
     shared = {
         "MASTER_ADDR": "127.0.0.1",
@@ -68,18 +69,10 @@ def run_ranks(
     if fresh:
         return _run_fresh(words, variables, timeout)
     with tempfile.TemporaryDirectory() as scratch:
-        found = _interpreter().run_together(
+        found = prepared(*imported).run_together(
             _RUN, Path(scratch), [words] * world, variables, timeout=timeout
         )
     return [(done.returncode, done.stdout, done.stderr) for done in found]
-
-
-@functools.cache
-def _interpreter() -> Interpreter:
-    """Returns what all ranks that are not fresh are forks of; it ends with this process."""
-    interpreter = Interpreter(OMP_NUM_THREADS="1")
-    atexit.register(interpreter.close)
-    return interpreter
 
 
 def _run_fresh(

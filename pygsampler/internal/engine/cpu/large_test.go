@@ -156,6 +156,9 @@ func TestHubCostsItsFanout(t *testing.T) {
 // In a steady state a batch allocates a few objects of fixed size, however many
 // vertices it holds.
 func TestSteadyStateAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("allocations are counted without the race detector")
+	}
 	g := csctest.Graph(csctest.RandomRows(20000, 21), 20000, 64, 64, false)
 	for _, crew := range []idle{0, 1, 3} {
 		most, more := 40.0, 8.0

@@ -272,6 +272,9 @@ func TestChangedArrays(t *testing.T) {
 
 // What a batch allocates does not grow with it.
 func TestSteadyState(t *testing.T) {
+	if testing.Short() {
+		t.Skip("allocations are counted without the race detector")
+	}
 	g := weightedGraph(csctest.Graph(csctest.RandomRows(20_000, 9), 20_000, 32, 64, true))
 	for name, p := range programs(t) {
 		few := func(seeds int) float64 {

@@ -227,12 +227,21 @@ func TestCollectiveOfMany(t *testing.T) {
 	}
 }
 
+// trials is so many batches as show a law, or fewer under the race detector, which has nothing to find
+// in their number.
+func trials(n float64) float64 {
+	if testing.Short() {
+		return n / 20
+	}
+	return n
+}
+
 // The race of three edges with the weights 1, 2, 3, of which two are drawn: successive sampling.
 func TestRaceLaw(t *testing.T) {
 	g := csctest.Graph([][]int64{{0, 0, 0}}, 1, 64, 64, false)
 	g.EdgeData = map[string]csc.Values{"w": csc.ValuesOf([]float64{1, 2, 3})}
 	p := parse(t, "w", "seeds", "slice %0", "individual %1, %1 k=2 replace=false site=0", "return blocks %2")
-	const n = 60_000
+	n := trials(60_000)
 	counts := map[string]float64{}
 	for number := range uint64(n) {
 		counts[fmt.Sprint(chosenIDs(sampled(t, p, g, batchOf(number, 0)), 0)[0])]++
@@ -250,7 +259,7 @@ func TestCollectiveLaw(t *testing.T) {
 	g := csctest.Graph([][]int64{{0, 1, 2}, {}, {}, {2, 3, 4}}, 5, 32, 32, false)
 	p := parse(t, "", "seeds", "slice %0", "sum %1 axis=1", "collective %1, %2 k=2 replace=false site=0", "row %3",
 		"collective %1, %2 k=2 replace=true site=1", "times %5", "row %5", "return vectors \"rows\"=%4 \"times\"=%6 \"of\"=%7")
-	const n = 40_000
+	n := trials(40_000)
 	var once, often [5]float64
 	for number := range uint64(n) {
 		r := sampled(t, p, g, batchOf(number, 0, 3))
@@ -274,7 +283,7 @@ func TestCollectiveLaw(t *testing.T) {
 		y += (often[u] - of) * (often[u] - of) / of
 	}
 	if x > 25 {
-		t.Errorf("rows of two among five: %v of %d", once, n)
+		t.Errorf("rows of two among five: %v of %v", once, n)
 	}
 	uniformity.Plausible(t, y, 4, "rows drawn twice with replacement")
 }

@@ -276,8 +276,17 @@ func TestLongProgramsFitTheSharedMemory(t *testing.T) {
 	}
 }
 
+// long skips a test that takes its time in NVRTC, into which the race detector does not see.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs without the race detector")
+	}
+}
+
 // The NVRTC of the build takes the texts, for ids of either width, and has nothing to say of them.
 func TestCompiled(t *testing.T) {
+	long(t)
 	files, _ := filepath.Glob("../../../../.venv/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
 	if len(files) == 0 {
 		t.Skip("needs the build's NVRTC")
@@ -308,6 +317,7 @@ func TestCompiled(t *testing.T) {
 
 // Likewise of dense rows, whose widths are those of arrays and inputs.
 func TestDenseCompiled(t *testing.T) {
+	long(t)
 	files, _ := filepath.Glob("../../../../.venv/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
 	if len(files) == 0 {
 		t.Skip("needs the build's NVRTC")
