@@ -38,8 +38,8 @@ class LoaderSession(Session, Protocol):
         """The features of the outermost sources, one row each."""
 
 
-class Contender(Protocol):
-    """`overlaps` says that batches are sampled ahead while the caller holds an earlier one.
+class Named(Protocol):
+    """A participant of a comparison.
 
     `frontier` is what a hop expands: "all" nodes that are known, or those alone that are "new", of
     the batch or, with "trees", of a tree for each seed.
@@ -53,10 +53,14 @@ class Contender(Protocol):
     def label(self) -> str: ...
 
     @property
-    def overlaps(self) -> bool: ...
+    def frontier(self) -> str: ...
+
+
+class Contender(Named, Protocol):
+    """`overlaps` says that batches are sampled ahead while the caller holds an earlier one."""
 
     @property
-    def frontier(self) -> str: ...
+    def overlaps(self) -> bool: ...
 
     def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
         """Returns a new session, which can be used for many runs."""

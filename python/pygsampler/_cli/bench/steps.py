@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from pygsampler._cli.bench import compare
 from pygsampler._cli.bench.check import CheckError, Int64s
-from pygsampler._cli.bench.contenders import OneBatch, on_device
+from pygsampler._cli.bench.contenders import Named, OneBatch, on_device
 from pygsampler._cli.bench.csc import CscGraph
 from pygsampler._cli.bench.frameworks import pyg_data, tensor
 
@@ -33,20 +33,8 @@ _TOLERANCE = 1e-3
 _Pairs = list[tuple[torch.nn.Linear, torch.nn.Linear]]
 
 
-class StepContender(Protocol):
-    """A contender as `contenders.Contender`, but whose session trains a model."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def overlaps(self) -> bool: ...
-
-    @property
-    def frontier(self) -> str: ...
+class StepContender(Named, Protocol):
+    """A contender whose session trains a model."""
 
     def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> StepSession:
         """Returns a session with the first weights of `seed`."""
@@ -107,7 +95,6 @@ class StepSession(ABC):
 class TorchStep:
     """A model in plain PyTorch with `block.self_and_reduce`."""
 
-    overlaps = False
     frontier = "all"
 
     def __init__(self, device: str = "cpu") -> None:
@@ -121,7 +108,6 @@ class TorchStep:
 class DglStep:
     """DGL's SAGEConv on blocks of DGL's class, or of ours."""
 
-    overlaps = False
     frontier = "all"
 
     def __init__(self, device: str = "cpu", ours: bool = False) -> None:
@@ -138,7 +124,6 @@ class DglStep:
 class PygStep:
     """PyG's GraphSAGE `way` "as it is", "trimmed" by PyG, or under our "blockwise"."""
 
-    overlaps = False
     frontier = "new"
 
     def __init__(self, way: str, device: str = "cpu") -> None:
