@@ -2,6 +2,7 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/quantized"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
@@ -26,15 +27,15 @@ const (
 )
 
 // The words of quantized tables follow the words of all tables: five describe the format, as in
-// Gather, and one is the address of working memory for the stored rows. gatherQuantized is added to
-// the bits of the ids.
+// Gather, and one is the address of working memory for the stored rows, or 0 to convert them where
+// they are. gatherQuantized is added to the bits of the ids.
 const (
 	gatherQuantized = 1 << 8
 	quantizedWords  = formWords + 1
 )
 
 // DeviceGather enqueues copies of rows of tables, as cuda.Gather describes, and for quantized
-// tables cuda.Dequantize after it. The address list holds 11 integers for each table: the address,
+// tables cuda.Dequantize after it, or in its place. The address list holds 11 integers for each table: the address,
 // number and bits of the ids; the address of the table, its rows, and the bytes of a row; the
 // address of the cached rows, and the address of the cache slot of each row of the table, or 0 and
 // 0; the address of the result; the address of the count of rows from the cache, or 0; the address
@@ -44,36 +45,42 @@ func DeviceGather(device, count, list int64, beside bool, stream int64) error {
 	if list == 0 || count < 1 || count > mostGathers {
 		return Errorf(KindValue, "list: expected 1 to %d tables at an address, got %d at %#x", mostGathers, count, list)
 	}
-	all := make([]cuda.Gather, count)
-	var quantized []cuda.Dequantize
+	all := make([]cuda.Gather, 0, count)
+	var conversions []cuda.Dequantize
 	for i, w := range memory.View[[deviceGatherWords]int64](list, count) {
+		byID := false
 		if w[gatherIDBits]&gatherQuantized != 0 {
 			w[gatherIDBits] &^= gatherQuantized
-			words := memory.View[int64](list+8*(deviceGatherWords*count+quantizedWords*int64(len(quantized))), quantizedWords)
+			words := memory.View[int64](list+8*(deviceGatherWords*count+quantizedWords*int64(len(conversions))), quantizedWords)
 			one, err := quantizedPart(i, &w, words)
 			if err != nil {
 				return err
 			}
-			quantized = append(quantized, one)
-			w[gatherOut] = words[formWords]
+			conversions = append(conversions, one)
+			if byID = one.ByID; !byID {
+				w[gatherOut] = words[formWords]
+			}
 		}
 		if err := checkGather(i, &w); err != nil {
 			return err
 		}
-		all[i] = cuda.Gather{
+		if byID {
+			continue
+		}
+		all = append(all, cuda.Gather{
 			IDs: gpu.Address(w[gatherIDs]), Count: uint64(w[gatherCount]), Bits: int(w[gatherIDBits]),
 			Table: gpu.Address(w[gatherTable]), Rows: uint64(w[gatherRows]), Row: uint64(w[gatherRowBytes]),
 			Cached: gpu.Address(w[gatherCached]), Slots: gpu.Address(w[gatherSlots]), Out: gpu.Address(w[gatherOut]),
 			Counts: gpu.Address(w[gatherCounts]), Bad: gpu.Address(w[gatherBad]),
-		}
+		})
 	}
 	e, s, err := streamOf(device, stream)
 	if err != nil {
 		return err
 	}
 	if err = e.Gather(all, beside, s); err == nil {
-		for i := range quantized {
-			if err = e.Dequantize(&quantized[i], s); err != nil {
+		for i := range conversions {
+			if err = e.Dequantize(&conversions[i], beside, s); err != nil {
 				break
 			}
 		}
@@ -92,17 +99,27 @@ func quantizedPart(i int, w *[deviceGatherWords]int64, words []int64) (cuda.Dequ
 	if err != nil {
 		return cuda.Dequantize{}, err
 	}
+	one := cuda.Dequantize{
+		IDs: ids, Rows: uint64(w[gatherRows]), Scales: gpu.Address(form.Scales), Stored: gpu.Address(stored), Out: gpu.Address(w[gatherOut]),
+		Row: uint64(w[gatherRowBytes]), Columns: uint64(form.Columns), Kind: form.Kind, To: form.To, ByColumn: form.ByColumn,
+	}
+	unit := int64(16)
+	if stored == 0 {
+		if unit = 1; form.Kind <= quantized.Brain {
+			unit = 2
+		}
+		one.ByID, one.Stored, one.Bad = true, gpu.Address(w[gatherTable]), gpu.Address(w[gatherBad])
+	}
 	size := form.ReadBytes() / form.Columns
 	switch out := w[gatherOut]; {
 	case w[gatherRows] < 0 || form.Columns > cuda.MostRow:
-		return cuda.Dequantize{}, Errorf(KindValue, "list[%d]: expected rows >= 0 and 1 to %d columns, got %d and %d", i, cuda.MostRow, w[gatherRows], form.Columns)
-	case ids.Count > 0 && (stored == 0 || stored%16 != 0 || out == 0 || out%size != 0):
-		return cuda.Dequantize{}, Errorf(KindValue, "list[%d]: expected addresses for stored rows and for floats that 16 and %d divide, got %#x and %#x", i, size, stored, out)
+		return one, Errorf(KindValue, "list[%d]: expected rows >= 0 and 1 to %d columns, got %d and %d", i, cuda.MostRow, w[gatherRows], form.Columns)
+	case one.ByID && w[gatherSlots] != 0:
+		return one, Errorf(KindValue, "list[%d]: expected an address for stored rows, of which some are cached, got 0", i)
+	case ids.Count > 0 && (int64(one.Stored)%unit != 0 || out == 0 || out%size != 0):
+		return one, Errorf(KindValue, "list[%d]: expected addresses for stored rows and for floats that %d and %d divide, got %#x and %#x", i, unit, size, one.Stored, out)
 	}
-	return cuda.Dequantize{
-		IDs: ids, Rows: uint64(w[gatherRows]), Scales: gpu.Address(form.Scales), Stored: gpu.Address(stored), Out: gpu.Address(w[gatherOut]),
-		Row: uint64(w[gatherRowBytes]), Columns: uint64(form.Columns), Kind: form.Kind, To: form.To, ByColumn: form.ByColumn,
-	}, nil
+	return one, nil
 }
 
 // checkGather checks table i of a list. A kernel that meets a wrong address ends all work of

@@ -1,13 +1,14 @@
-// Converts quantized rows to floats: out[i] = stored[i] * scales[ids[i]], or with a scale for each
+// Converts quantized rows to floats: out[i] = row[i] * scales[ids[i]], or with a scale for each
 // column.
 //
-// gather.cu has copied the rows as they are stored, from the device, its cache, a peer or the host,
-// so that the link transfers only their few bytes. The product is a float32, rounded once, and
-// rounded again for 16-bit results: the same bits as on the CPU.
+// Rows in the memory of a GPU are read where they are, by their ids. gather.cu has copied other rows
+// first, as they are stored, from the host or in part from a cache. The product is a float32, rounded
+// once, and rounded again for 16-bit results: the same bits as on the CPU.
 //
-// 2^group lanes process a row, each lane four values at a time if four divides the columns and the
-// addresses of rows are aligned, else one. Every input is read once and every output is written
-// once, so neither stays in a cache; scales are read at random, four bytes per row.
+// 2^group lanes process a row. A lane converts eight values at a time if eight divides the columns
+// and the addresses of rows are aligned, else four or one, and loads those of AHEAD steps, in this row
+// and the next ones of the group, before it converts the first: reads by id wait for memory. Every
+// output is written once, so none stays in a cache.
 //
 // Go caller: internal/engine/cuda/dequantize.go. C twin: internal/engine/cpu/quantized/quantized.c.
 #include "common/half.cuh"
@@ -16,15 +17,17 @@
 struct DequantizeArgs {
   const void* ids;      // [count], of id_bits, signed: which scale is a row's
   const float* scales;  // [rows], or by_column [columns]; null: none
-  const char* stored;   // [count][row], aligned to 16 bytes; what is behind the values of a row is not read
+  const char* stored;   // [count][row], or by_id [rows][row]; what is behind the values of a row is not read
   char* out;            // [count][columns]
+  u64* bad;             // by_id: becomes at most the place of an id outside of [0, rows); may be null
   u64 count, rows;
   u32 row, columns;  // bytes from one stored row to the next, and values of a row
   u32 id_bits;       // 32 or 64
   u32 kind, to;      // QUANTIZED_*, READ_AS_*
   u32 by_column;
+  u32 by_id;  // whether row i is that of ids[i], else it is the row at place i
   u32 group;  // 2^group lanes make a row
-  u32 wide;   // whether a lane makes four values at a time
+  u32 values; // that a lane makes at a time: 8, 4 or 1
 };
 
 __device__ __forceinline__ float of_e4m3(u32 code) {
@@ -35,70 +38,125 @@ __device__ __forceinline__ float of_e4m3(u32 code) {
   return __uint_as_float(bits | (code & 0x80) << 24);
 }
 
-// Value j of N that stand side by side in a word of the stored row.
-template <typename W>
-__device__ __forceinline__ float stored_value(W word, u32 j, u32 kind) {
-  switch (kind) {
-    case QUANTIZED_HALF: return of_half((u16)(word >> 16 * j));
-    case QUANTIZED_BRAIN: return of_brain((u16)(word >> 16 * j));
-    case QUANTIZED_FLOAT8: return of_e4m3((u32)(word >> 8 * j) & 0xFF);
-    case QUANTIZED_INT8: return (float)(signed char)(word >> 8 * j);
-    default: return (float)(((int)(word >> 4 * j) & 15 ^ 8) - 8);
-  }
-}
-
-// N values from column j on of a stored row, side by side.
+// What N values take that stand side by side in a stored row.
 template <int N>
-__device__ __forceinline__ u64 stored_word(const char* row, u32 j, u32 kind) {
-  if (kind <= QUANTIZED_BRAIN) return N == 4 ? *(const u64*)(row + 2 * (u64)j) : *(const u16*)(row + 2 * (u64)j);
-  if (kind != QUANTIZED_INT4) return N == 4 ? *(const u32*)(row + j) : *(const unsigned char*)(row + j);
-  return N == 4 ? *(const u16*)(row + j / 2) : *(const unsigned char*)(row + j / 2) >> j % 2 * 4;
-}
+struct Codes {
+  u64 low, high;  // high: of the last four of eight values of 16 bits
+
+  __device__ __forceinline__ void load(const char* row, u32 j, u32 kind) {
+    high = 0;
+    if (kind <= QUANTIZED_BRAIN) {
+      row += 2 * (u64)j;
+      if (N == 8) {
+        ulonglong2 both = *(const ulonglong2*)row;
+        low = both.x, high = both.y;
+      } else {
+        low = N == 4 ? *(const u64*)row : *(const u16*)row;
+      }
+    } else if (kind != QUANTIZED_INT4) {
+      row += j;
+      low = N == 8 ? *(const u64*)row : N == 4 ? *(const u32*)row : *(const unsigned char*)row;
+    } else {
+      row += j / 2;
+      low = N == 8 ? *(const u32*)row : N == 4 ? *(const u16*)row : *(const unsigned char*)row >> j % 2 * 4;
+    }
+  }
+
+  __device__ __forceinline__ float value(u32 j, u32 kind) const {
+    u64 word = j < 4 || kind > QUANTIZED_BRAIN ? low : high;
+    switch (kind) {
+      case QUANTIZED_HALF: return of_half((u16)(word >> 16 * (j % 4)));
+      case QUANTIZED_BRAIN: return of_brain((u16)(word >> 16 * (j % 4)));
+      case QUANTIZED_FLOAT8: return of_e4m3((u32)(word >> 8 * j) & 0xFF);
+      case QUANTIZED_INT8: return (float)(signed char)(word >> 8 * j);
+      default: return (float)(((int)(word >> 4 * j) & 15 ^ 8) - 8);
+    }
+  }
+};
 
 template <int N>
 __device__ __forceinline__ void write_values(char* row, u32 j, u32 to, const float* x) {
+  u32 bits[N];
   if (to == READ_AS_FLOAT) {
-    u32 bits[N];
 #pragma unroll
     for (int c = 0; c < N; c++) bits[c] = x[c] == x[c] ? __float_as_uint(x[c]) : 0x7FFFFFFF;
-    if (N == 4) __stcs((uint4*)((u32*)row + j), make_uint4(bits[0], bits[N / 4], bits[N / 2], bits[N - 1]));
-    else __stcs((u32*)row + j, bits[0]);
+    u32* to = (u32*)row + j;
+    if constexpr (N == 1) {
+      __stcs(to, bits[0]);
+    } else {
+#pragma unroll
+      for (int c = 0; c < N; c += 4) __stcs((uint4*)(to + c), make_uint4(bits[c], bits[c + 1], bits[c + 2], bits[c + 3]));
+    }
     return;
   }
-  u32 bits[N];
 #pragma unroll
   for (int c = 0; c < N; c++) bits[c] = x[c] != x[c] ? 0x7FFF : to == READ_AS_HALF ? to_half(x[c]) : to_brain(x[c]);
-  if (N == 4) __stcs((uint2*)((u16*)row + j), make_uint2(bits[0] | bits[N / 4] << 16, bits[N / 2] | bits[N - 1] << 16));
-  else __stcs((u16*)row + j, (u16)bits[0]);
+  u16* at = (u16*)row + j;
+  if constexpr (N == 1) {
+    __stcs(at, (u16)bits[0]);
+  } else if constexpr (N == 4) {
+    __stcs((uint2*)at, make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16));
+  } else {
+    __stcs((uint4*)at, make_uint4(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16, bits[4] | bits[5] << 16, bits[6] | bits[7] << 16));
+  }
 }
+
+// What a lane reads that has nothing to read: zeros.
+__device__ const uint4 dequantize_nothing = {0, 0, 0, 0};
 
 template <int N>
 __device__ __forceinline__ void dequantize_rows(const DequantizeArgs& a) {
-  u32 lane = threadIdx.x & ((1u << a.group) - 1);
-  u64 thread = (u64)blockIdx.x * DEQUANTIZE_THREADS + threadIdx.x, threads = (u64)gridDim.x * DEQUANTIZE_THREADS;
-  u32 size = a.columns * (a.to == READ_AS_FLOAT ? 4 : 2);
-  for (u64 i = thread >> a.group; i < a.count; i += threads >> a.group) {
-    float scale = 1;
-    if (a.scales && !a.by_column) {
-      u64 id = a.id_bits == 64 ? (u64)((const long long*)a.ids)[i] : (u64)(long long)((const int*)a.ids)[i];
-      // The row of an id outside is zeros.
-      scale = id < a.rows ? __ldg(a.scales + id) : 0;
+  const int AHEAD = 4;
+  u32 first = (threadIdx.x & ((1u << a.group) - 1)) * N, step = (u32)N << a.group;
+  u64 thread = (u64)blockIdx.x * DEQUANTIZE_THREADS + threadIdx.x;
+  u64 i = thread >> a.group, stride = ((u64)gridDim.x * DEQUANTIZE_THREADS) >> a.group;
+  u32 size = a.columns * (a.to == READ_AS_FLOAT ? 4 : 2), j = first;
+  while (i < a.count) {
+    Codes<N> codes[AHEAD];
+    float scale[AHEAD];
+    u64 row[AHEAD];
+    u32 column[AHEAD];
+    bool on[AHEAD];
+#pragma unroll
+    for (int c = 0; c < AHEAD; c++) {
+      on[c] = i < a.count && j < a.columns;
+      row[c] = i, column[c] = j;
+      u64 place = i;
+      bool outside = false;
+      if (on[c] && (a.by_id || (a.scales && !a.by_column))) {
+        u64 id = a.id_bits == 64 ? (u64)__ldg((const long long*)a.ids + i) : (u64)(long long)__ldg((const int*)a.ids + i);
+        outside = id >= a.rows;
+        if (a.by_id) place = id;
+        // The row of an id outside is zeros.
+        scale[c] = outside ? 0 : a.scales && !a.by_column ? __ldg(a.scales + id) : 1;
+        if (a.by_id && outside && a.bad && j == 0) atomicMin(a.bad, i);
+      } else {
+        scale[c] = 1;
+      }
+      bool there = on[c] && !(a.by_id && outside);
+      codes[c].load(there ? a.stored + place * a.row : (const char*)&dequantize_nothing, there ? j : 0, a.kind);
+      // The group goes on together, where its last lanes have no column left, too.
+      j += step;
+      if (j - first >= a.columns) j = first, i += stride;
     }
-    const char* row = a.stored + i * a.row;
-    for (u32 j = lane * N; j < a.columns; j += (u32)N << a.group) {
-      u64 word = stored_word<N>(row, j, a.kind);
+#pragma unroll
+    for (int c = 0; c < AHEAD; c++) {
+      if (!on[c]) continue;
       float x[N];
 #pragma unroll
-      for (int c = 0; c < N; c++) {
-        x[c] = stored_value(word, c, a.kind);
-        if (a.scales) x[c] = __fmul_rn(x[c], a.by_column ? __ldg(a.scales + j + c) : scale);
+      for (int v = 0; v < N; v++) {
+        x[v] = codes[c].value(v, a.kind);
+        if (a.scales) x[v] = __fmul_rn(x[v], a.by_column ? __ldg(a.scales + column[c] + v) : scale[c]);
       }
-      write_values<N>(a.out + i * size, j, a.to, x);
+      write_values<N>(a.out + row[c] * size, column[c], a.to, x);
     }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(DEQUANTIZE_THREADS) dequantize(const __grid_constant__ DequantizeArgs a) {
-  if (a.wide) dequantize_rows<4>(a);
-  else dequantize_rows<1>(a);
+  switch (a.values) {
+    case 8: dequantize_rows<8>(a); break;
+    case 4: dequantize_rows<4>(a); break;
+    default: dequantize_rows<1>(a);
+  }
 }

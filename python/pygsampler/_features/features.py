@@ -93,8 +93,8 @@ class Features:
     _cache: FeatureCache | None
     # All that page-lock or cache the array, and so may have copies of rows that are written to.
     _copies: WeakSet[Features]
-    # Whether several devices share the array.
-    _shared: bool
+    # How many devices share the array; 0 of one that is not shared.
+    _shared: int
     # How often it was read, and how many rows.
     _counts: list[int]
 
@@ -111,7 +111,7 @@ class Features:
         features._scales = None
         features._pins = None
         features._host = None
-        features._shared = False
+        features._shared = 0
         features._cache = None
         features._copies = WeakSet()
         features._counts = [0, 0]
@@ -439,7 +439,8 @@ class Features:
         )
         made = []
         for place in range(len(group.devices)):
-            made.append(self._shared_as(group.array_for(place, known, heat)))
+            shared = group.array_for(place, known, heat)
+            made.append(self._shared_as(shared, len(group.devices)))
         return tuple(made)
 
     def _prepare(self) -> None:
@@ -447,11 +448,11 @@ class Features:
         if self._quantization is not None:
             self._scales = self._quantization.scales_on(self._where())
 
-    def _shared_as(self, values: Array) -> Features:
-        """Returns these rows as several devices share them."""
+    def _shared_as(self, values: Array, num_devices: int) -> Features:
+        """Returns these rows as so many devices share them."""
         made = Features._from_array(values, self._quantization)
         made._prepare()
-        made._host, made._shared = self, True
+        made._host, made._shared = self, num_devices
         return made
 
     def pin(self, device: Any = "cuda") -> Features:
@@ -648,7 +649,7 @@ class Features:
     @property
     def _is_external(self) -> bool:
         """True if a device reads them outside of its memory, at least in part."""
-        return self._pins is not None or self._shared
+        return self._pins is not None or self._shared > 1
 
     @property
     def _writes(self) -> tuple[int, int]:
@@ -693,9 +694,8 @@ class Features:
         known = self._open_array()
         table = known._address if self._pins is None else self._pins.addresses[0]
         cache = None if self._cache is None else self._cache.table
-        return GatherPart(
-            ids, table, len(known), self._row_bytes(), known, out, cache, self._quantization
-        )
+        about = ids, table, len(known), self._row_bytes(), known, out, cache, self._quantization
+        return GatherPart(*about, known._device >= 0)
 
     def _shown(self, memory: memories.Memory, start: int, count: int) -> Array:
         """The rows that a job has put into a memory."""

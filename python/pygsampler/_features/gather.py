@@ -46,7 +46,8 @@ class GatherPart(NamedTuple):
     """A table to gather from: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
 
     ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one. On a
-    device rows that ``cache`` has are read there. Rows of a ``scheme`` are stored in fewer bits.
+    device rows that ``cache`` has are read there. Rows of a ``scheme`` are stored in fewer bits;
+    ``in_gpu_memory`` they are converted where they are.
     """
 
     ids: IdView
@@ -57,6 +58,7 @@ class GatherPart(NamedTuple):
     out: int = 0
     cache: CacheReader | None = None
     scheme: Quantization | None = None
+    in_gpu_memory: bool = False
 
 
 def gather_on_device(
@@ -85,12 +87,14 @@ def _launch(device: int, gather_parts: Sequence[GatherPart], bad: int, concurren
     quantized: array[int] = array("q")
     stored = []
     for part in gather_parts:
-        ids, table, rows, row, _, out, cache, scheme = part
+        ids, table, rows, row, _, out, cache, scheme, in_gpu_memory = part
         bits = ids.bits
         if scheme is not None:
-            room = _room(ids.length * row, device)
-            stored.append(room)
-            quantized.extend((*scheme.words(device), room.data_ptr()))
+            room = 0
+            if not in_gpu_memory:
+                stored.append(_room(ids.length * row, device))
+                room = stored[-1].data_ptr()
+            quantized.extend((*scheme.words(device), room))
             bits += _QUANTIZED
         if cache is None:
             words = ids.address, ids.length, bits, table, rows, row, 0, 0, out, 0, bad
@@ -98,7 +102,7 @@ def _launch(device: int, gather_parts: Sequence[GatherPart], bad: int, concurren
             near = cache.cached, cache.slots, out, cache.hits, bad
             words = ids.address, ids.length, bits, table, rows, row, *near
             # It takes rows as they are stored.
-            caches.append((cache, ids, out if scheme is None else stored[-1].data_ptr()))
+            caches.append((cache, ids, out if scheme is None else room))
         about.extend(words)
     about.extend(quantized)
     stream = devices.current_stream(device)

@@ -152,7 +152,8 @@ def share_features(
         wires.require_equal(
             "features", lambda: (str(values.dtype), values.shape, _end_checksums(values))
         )
-        return features._shared_as(wires.each(lambda: peers.array_for(wires.rank, values, heat)))
+        shared = wires.each(lambda: peers.array_for(wires.rank, values, heat))
+        return features._shared_as(shared, wires.size)
 
 
 def _checked(device: Any, replicate: Any, timeout: Any) -> tuple[int, float]:

@@ -21,7 +21,7 @@ func TestKindsAreThoseOfTheCPU(t *testing.T) {
 }
 
 // Every kind is read as every dtype, to the bit as on the CPU, whatever its codes, columns, what is behind a row and
-// the place of the result; ids outside give zeros of zeros.
+// the places of the rows and of the result; ids outside give zeros. Rows are those of a table, or were copied before.
 func TestDequantizeIsTheCPUs(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -84,31 +84,44 @@ func TestDequantizeIsTheCPUs(t *testing.T) {
 				off := []int{0, 4, 8}[columns%3]
 				d := Dequantize{
 					Rows: rows, Row: uint64(row), Columns: uint64(columns), Kind: kind, To: to, ByColumn: byColumn,
-					IDs: IDs{At: memory.at(t, e, s, packedIDs, 0), Count: rows, Bits: bits}, Stored: memory.at(t, e, s, stored, 0),
+					IDs: IDs{At: memory.at(t, e, s, packedIDs, 0), Count: rows, Bits: bits},
 				}
 				if f.Scales != 0 {
 					d.Scales = memory.at(t, e, s, unsafe.Slice((*byte)(unsafe.Pointer(&scales[0])), 4*len(scales)), 0)
 				}
-				d.Out = memory.at(t, e, s, bytes.Repeat([]byte{guard}, len(want)+2*guarded), off) + guarded
-				if err := e.Dequantize(&d, s); err != nil {
-					t.Fatal(err)
-				}
-				got := download(t, s, d.Out-guarded, len(want)+2*guarded)
-				if !bytes.Equal(got[guarded:][:len(want)], want) {
-					at := 0
-					for at = range want {
-						if got[guarded+at] != want[at] {
-							break
+				for _, byID := range []bool{false, true} {
+					d.ByID, d.Bad = byID, 0
+					if byID {
+						d.Stored, d.Bad = memory.at(t, e, s, table, 2*(columns%2)), memory.at(t, e, s, packed([]uint64{math.MaxUint64}), 0)
+					} else {
+						d.Stored = memory.at(t, e, s, stored, 0)
+					}
+					d.Out = memory.at(t, e, s, bytes.Repeat([]byte{guard}, len(want)+2*guarded), off) + guarded
+					if err := e.Dequantize(&d, byID, s); err != nil {
+						t.Fatal(err)
+					}
+					got := download(t, s, d.Out-guarded, len(want)+2*guarded)
+					if !bytes.Equal(got[guarded:][:len(want)], want) {
+						at := 0
+						for at = range want {
+							if got[guarded+at] != want[at] {
+								break
+							}
+						}
+						size := int(f.ReadBytes()) / columns
+						at -= at % size
+						t.Fatalf("kind %d read as %d, %d columns, by column %v, by id %v: value %d is %x, want %x", kind, to, columns, byColumn, byID, at/size,
+							binary.LittleEndian.AppendUint32(nil, binary.LittleEndian.Uint32(append(got[guarded+at:][:size:size], 0, 0))), want[at:][:size])
+					}
+					for _, b := range slices.Concat(got[:guarded], got[guarded+len(want):]) {
+						if b != guard {
+							t.Fatalf("kind %d, %d columns: wrote beside the result", kind, columns)
 						}
 					}
-					size := int(f.ReadBytes()) / columns
-					at -= at % size
-					t.Fatalf("kind %d read as %d, %d columns, by column %v: value %d is %x, want %x", kind, to, columns, byColumn, at/size,
-						binary.LittleEndian.AppendUint32(nil, binary.LittleEndian.Uint32(append(got[guarded+at:][:size:size], 0, 0))), want[at:][:size])
-				}
-				for _, b := range slices.Concat(got[:guarded], got[guarded+len(want):]) {
-					if b != guard {
-						t.Fatalf("kind %d, %d columns: wrote beside the result", kind, columns)
+					if byID {
+						if got := binary.LittleEndian.Uint64(download(t, s, d.Bad, 8)); got != uint64(outside) {
+							t.Fatalf("kind %d, %d columns: first id outside at %d, want %d", kind, columns, got, outside)
+						}
 					}
 				}
 				memory.free(t, s)

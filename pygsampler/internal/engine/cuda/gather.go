@@ -90,19 +90,24 @@ func (g *Gather) part(resident uint64) gatherPart {
 // lowest is the greatest power of two that divides x, at most most, which is one too.
 func lowest(x, most uint64) uint64 { return 1 << bits.TrailingZeros64(x|most) }
 
-// Gather enqueues the copies, in as few launches as possible. With beside, it takes a block for
-// every second multiprocessor, to leave room for other work: over a link of 55 GB/s rows of 200
-// bytes and more arrive as fast from 33 blocks as from all 660 that an H200 runs at a time, rows of
-// 512 bytes 1 % slower from 66.
+// blocksOf returns how many blocks of resident ones a kernel takes: with beside one for every second
+// multiprocessor, to leave room for other work. Over a link of 55 GB/s rows of 200 bytes and more
+// arrive as fast from 33 blocks as from all 660 that an H200 runs at a time, rows of 512 bytes 1 %
+// slower from 66.
+func (e *Engine) blocksOf(resident uint64, beside bool) uint64 {
+	if !beside {
+		return resident
+	}
+	return min(resident, uint64(max(e.context.Properties().Multiprocessors/2, 1)))
+}
+
+// Gather enqueues the copies, in as few launches as possible.
 func (e *Engine) Gather(all []Gather, beside bool, s gpu.Stream) error {
 	k, err := Cached(e, "gather", loadGather)
 	if err != nil {
 		return err
 	}
-	resident := k.resident
-	if beside {
-		resident = min(resident, uint64(max(e.context.Properties().Multiprocessors/2, 1)))
-	}
+	resident := e.blocksOf(k.resident, beside)
 	var args gatherArgs
 	count := 0
 	for i := range all {
