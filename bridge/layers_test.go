@@ -114,6 +114,7 @@ const (
 	ofPre
 	ofToTarget
 	ofSlope
+	ofShared
 	ofOwn
 	ofAtt
 	ofEdgeRows
@@ -138,6 +139,7 @@ func TestDeviceAttentionArguments(t *testing.T) {
 		"ValueError: segments: expected addresses of attention":               {ofSource: 0},
 		"ValueError: segments: expected addresses of attention, got {Reduct":  {ofAlpha: 64},
 		"ValueError: negative_slope: expected a finite number, got +Inf":      {ofSlope: int64(math.Float64bits(math.Inf(1)))},
+		"ValueError: segments: expected shared rows as 0 or 1, got 2":         {ofShared: 2},
 		"ValueError: source: expected an address that 4 divides, got 0x42":    {ofSource: 66},
 		"ValueError: log: expected an address that 8 divides, got 0x44":       {ofLog: 68, ofFloatBits: 64},
 		"ValueError: alpha: expected an address that 2 divides, got 0x41":     {ofAlpha: 65, ofPre: 64, ofToTarget: 64},

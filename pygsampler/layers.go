@@ -36,24 +36,24 @@ func SegmentTranspose(list, starts, rows, places int64) error {
 }
 
 // attentionAt returns the fields of layers.Attention in order, which follow those of its reduction.
-// The last one holds the bits of a float.
+// The one before the last holds the bits of a float.
 func attentionAt(list int64) *layers.Attention {
-	w := memory.View[int64](list, segmentWords+8)[segmentWords:]
+	w := memory.View[int64](list, segmentWords+9)[segmentWords:]
 	return &layers.Attention{
 		Reduction: *reductionAt(list), Source: w[0], Target: w[1], Edge: w[2], Log: w[3], Alpha: w[4], Pre: w[5], ToTarget: w[6],
-		Slope: math.Float64frombits(uint64(w[7])),
+		Slope: math.Float64frombits(uint64(w[7])), Shared: w[8],
 	}
 }
 
 // edgeScoresAt returns the fields of layers.EdgeScores, which follow the fields of a
 // layers.Attention with a slope only, and the format; nil if there are none.
 func edgeScoresAt(list int64) *layers.EdgeScores {
-	w := memory.View[int64](list, segmentWords+15)[segmentWords:]
-	if w[8] == 0 {
+	w := memory.View[int64](list, segmentWords+16)[segmentWords:]
+	if w[9] == 0 {
 		return nil
 	}
 	return &layers.EdgeScores{
-		Reduction: *reductionAt(list), Own: w[8], Att: w[9], Edge: w[10], Scores: w[11], ToOwn: w[12], ToAtt: w[13], ToEdge: w[14],
+		Reduction: *reductionAt(list), Own: w[9], Att: w[10], Edge: w[11], Scores: w[12], ToOwn: w[13], ToAtt: w[14], ToEdge: w[15],
 		Slope: math.Float64frombits(uint64(w[7])),
 	}
 }

@@ -117,6 +117,7 @@ func DeviceSegmentAttend(device, list, stream int64) error {
 	return onDevice(e.Attend(&cuda.Attention{
 		Segment: *g, Source: gpu.Address(a.Source), Target: gpu.Address(a.Target), Edge: gpu.Address(a.Edge),
 		Log: gpu.Address(a.Log), Alpha: gpu.Address(a.Alpha), Pre: gpu.Address(a.Pre), ToTarget: gpu.Address(a.ToTarget), Slope: a.Slope,
+		Shared: a.Shared != 0,
 	}, s))
 }
 

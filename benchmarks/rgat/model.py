@@ -14,7 +14,6 @@ from torch import nn
 from torch.nn import functional
 
 from pygsampler._graph.schema import EdgeType
-from pygsampler._ops.attention import edge_scores
 
 HIDDEN, HEADS, LAYERS, FANOUTS = 512, 4, 3, (15, 10, 5)
 DROPOUT = 0.2
@@ -41,23 +40,23 @@ class Relation(nn.Module):
         self, block: Any, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor
     ) -> torch.Tensor:
         """Returns what ``forward`` returns, by a projection of sums instead of rows."""
-        ones = source.new_ones(HEADS, 1)
-        scores = edge_scores(block._segments(), source[..., None], target[..., None], ones, 0.2)
-        weights = block.softmax(scores).to(x.dtype)
+        sums = block.attention(x.unsqueeze(1), source, target)
         heads = self.project.weight.unflatten(0, (HEADS, -1))
-        sums = [block.weighted_sum(x, weights[:, head].contiguous()) for head in range(HEADS)]
-        out = [functional.linear(*pair) for pair in zip(sums, heads, strict=True)]
-        return torch.cat(out, 1)
+        return torch.einsum("nhi,hoi->nho", sums, heads).flatten(1)
 
 
 def aggregates_first(block: Any, x: torch.Tensor) -> bool:
     """True if it is cheaper to add rows and to project the sums, one for each head.
 
-    A type's nodes are sources of all of its relations, and each relation would project all of them:
-    for few edges that is more than to read each edge's row for each head, and the heads' sums.
-    Rows that need a gradient would have it added up once for each head.
+    The attention is linear in the rows, and its heads share them. In each direction a step that
+    adds first moves a row as wide as x for each edge, and for each destination's head. A step that
+    projects first moves one for each source, in the projection or the gradient of its weights, and
+    about as much again in projected rows, which are half as wide: they are written, read for their
+    edges, and have gradients. A type's nodes are sources of all of its relations, so most blocks
+    have more sources than edges. Rows that need a gradient would have it added up for each head.
     """
-    return not x.requires_grad and block.num_edges + 2 * block.num_dst_nodes < block.num_src_nodes
+    moved = block.num_edges + HEADS * block.num_dst_nodes
+    return not x.requires_grad and moved < 2 * block.num_src_nodes
 
 
 class Layer(nn.Module):

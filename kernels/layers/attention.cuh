@@ -19,6 +19,11 @@
 // segment.cuh. No step uses atomics: the bits are the same on every run, but not those of the CPU,
 // whose exponential differs.
 //
+// SHARED: x has a single head, [sources][width / heads], which all heads sum. Then an item is a row
+// and a head, and the head varies fastest: the warps of a block that process a row's heads read the
+// same rows of x at about the same time, from memory once and then from the L1. A row of the grid
+// is a part of a head.
+//
 // x, out and the weights are values of any width; scores and their gradients have the type of the
 // sums. Each part of a score may be missing; scores that are computed before are the edge part only,
 // with a slope of 1.
@@ -30,7 +35,7 @@
 
 // Mirrors attendArgs in internal/engine/cuda/attention.go; loading compares the sizes.
 struct AttentionArgs {
-  SegmentArgs of;       // x by heads; room has 2 values a head behind the rows, and nothing else for attend_back; out is written, or in attend_back the gradient, which is read
+  SegmentArgs of;       // x by heads, or shared by them; room has 2 values a head behind the rows, and nothing else for attend_back; out is written, or in attend_back the gradient, which is read
   const void* source;   // [sources][heads]; null, as target and edge: 0
   const void* target;   // [rows][heads]
   const void* edge;     // [edges][heads]
@@ -52,7 +57,7 @@ __device__ __forceinline__ void attended(const AttentionArgs& b, u64 row, u32 co
   if (b.log && column % each == 0) ((Sum*)b.log)[row * a.heads + column / each] = most + logarithm(total);
 }
 
-template <typename V, int N>
+template <typename V, int N, bool SHARED>
 __device__ __forceinline__ void attend(const AttentionArgs& b) {
   typedef typename Wide<V>::type Sum;
   const int AHEAD = 4;
@@ -60,11 +65,13 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
   const V* nothing = (const V*)&segment_nothing;
   const Sum* none = (const Sum*)&segment_nothing;
   Task t(a, blockIdx.y, N);
-  if (t.column >= a.width) return;
-  u32 column = t.column, each = a.width / a.heads, head = column / each;
+  if (t.column >= (SHARED ? a.width / a.heads : a.width)) return;
+  u32 column = t.column, each = a.width / a.heads, head = column / each, row_width = SHARED ? each : a.width;
   const Sum slope = (Sum)b.slope;
   const V* x = (const V*)a.x + column;
-  for (u64 item = t.item; item < a.pieces + a.rows; item += t.stride) {
+  for (u64 i = t.item; i < (a.pieces + a.rows) * (SHARED ? a.heads : 1); i += t.stride) {
+    u64 item = SHARED ? i / a.heads : i;
+    if (SHARED) head = (u32)(i % a.heads), column = head * each + t.column;
     Part part;
     if (!part.find(a, item)) continue;
     const Sum *source = (const Sum*)b.source + head, *edge = (const Sum*)b.edge + head;
@@ -80,7 +87,7 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
       for (int c = 0; c < AHEAD; c++) {
         score[c] = __ldg(edges.on[c] && b.source ? source + (u64)edges.source[c] * a.heads : none);
         if (b.edge) score[c] += __ldg(edges.on[c] ? edge + (edges.place + c) * a.heads : none);
-        value[c].load(edges.on[c] ? x + (u64)edges.row[c] * a.width : nothing);
+        value[c].load(edges.on[c] ? x + (u64)edges.row[c] * row_width : nothing);
       }
       edges.ask(a);
       Sum before = most;
@@ -115,7 +122,7 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
 }
 
 // Finishes the long rows of attend: the sums of their pieces are scaled to the largest score of all, and added.
-template <typename V, int N>
+template <typename V, int N, bool>
 __device__ __forceinline__ void fold_attended(const AttentionArgs& b) {
   typedef typename Wide<V>::type Sum;
   const SegmentArgs& a = b.of;
@@ -162,7 +169,7 @@ __device__ __forceinline__ Sum score_gradients(const AttentionArgs& b, u64 first
   return all;
 }
 
-template <typename V, int N>
+template <typename V, int N, bool SHARED>
 __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
   typedef typename Wide<V>::type Sum;
   const int AHEAD = 4;
@@ -171,20 +178,26 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
   const Sum* none = (const Sum*)&segment_nothing;
   Task t(a, 0, N);
   u32 head = blockIdx.y, each = a.width / a.heads, at = t.column, lanes = 1u << a.group, lane = threadIdx.x & (lanes - 1);
-  const V* x = (const V*)a.x + (u64)head * each;
-  const Sum *source = (const Sum*)b.source + head, *edge = (const Sum*)b.edge + head;
+  u32 row_width = SHARED ? each : a.width;
+  const V* x = (const V*)a.x + (SHARED ? 0 : (u64)head * each);
+  // With SHARED the head is added to indices, since these are uniform registers then.
+  const Sum *source = (const Sum*)b.source + (SHARED ? 0 : head), *edge = (const Sum*)b.edge + (SHARED ? 0 : head);
   const Sum slope = (Sum)b.slope;
   if (b.edge) {
     // Nothing else writes what padding has.
     u64 thread = (u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x, threads = (u64)gridDim.x * SEGMENT_THREADS;
-    for (u64 e = offset_at(a, a.indptr, a.rows) + thread; e < a.edges; e += threads) ((Sum*)b.pre)[e * a.heads + head] = 0;
+    const u64 many = SHARED ? a.heads : 1;
+    for (u64 e = offset_at(a, a.indptr, a.rows) * many + thread; e < a.edges * many; e += threads)
+      ((Sum*)b.pre)[SHARED ? e : e * a.heads + head] = 0;
   }
   // All lanes of a warp go on while one has a row, so that they meet in the shuffles.
-  for (u64 item = t.item; __any_sync(~0u, item < a.pieces + a.rows); item += t.stride) {
+  const u64 pieces = SHARED ? a.pieces * a.heads : a.pieces, items = pieces + (SHARED ? a.rows * a.heads : a.rows);
+  for (u64 item = t.item; __any_sync(~0u, item < items); item += t.stride) {
     RowEdges<AHEAD, false> edges;
     edges.left = 0;
     Part part;
-    bool is = item < a.pieces + a.rows && part.find(a, item);
+    if (SHARED) head = (u32)(item % a.heads);
+    bool is = item < items && part.find(a, SHARED ? item / a.heads : item);
     u64 row = is ? part.row : 0;
     const V* y = (const V*)a.out + row * a.width + (u64)head * each;
     Values<V, N> mine;
@@ -197,6 +210,7 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
       if (at < each) mine.load(y + at);
     }
     u64 first = edges.left ? edges.place : 0, last = first + edges.left;
+    const u32 more = SHARED ? head : 0;
     while (__any_sync(~0u, edges.left != 0)) {
       Values<V, N> value[AHEAD];
       Sum sum[AHEAD] = {}, score[AHEAD];
@@ -205,9 +219,9 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
 #pragma unroll
       for (int c = 0; c < AHEAD; c++) {
         bool on = edges.left && edges.on[c];
-        from[c] = on ? x + (u64)edges.row[c] * a.width : nullptr;
-        score[c] = __ldg(on && b.source ? source + (u64)edges.source[c] * a.heads : none);
-        if (b.edge) score[c] += __ldg(on ? edge + (edges.place + c) * a.heads : none);
+        from[c] = on ? x + (u64)edges.row[c] * row_width : nullptr;
+        score[c] = __ldg(on && b.source ? source + (u64)edges.source[c] * a.heads + more : none);
+        if (b.edge) score[c] += __ldg(on ? edge + (edges.place + c) * a.heads + more : none);
         value[c].load(on && at < each ? from[c] + at : nothing);
       }
       edges.ask(a);
@@ -242,19 +256,19 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
       edges.advance(a);
     }
     __syncwarp();
-    if (item < a.pieces) {
-      if (is && lane == 0) ((Sum*)a.room)[item * a.heads + head] = mean;
+    if (item < pieces) {
+      if (is && lane == 0) ((Sum*)a.room)[SHARED ? item : item * a.heads + head] = mean;
       last = first;
     }
     Sum all = score_gradients(b, first, last, head, lane, lanes, target, log, mean);
-    if (is && item >= a.pieces && lane == 0 && b.to_target) ((Sum*)b.to_target)[row * a.heads + head] = all;
+    if (is && item >= pieces && lane == 0 && b.to_target) ((Sum*)b.to_target)[row * a.heads + head] = all;
     __syncwarp();
   }
 }
 
 // The gradients of scores of the pieces of long rows, whose means attend_back has left in room. Their sums wait behind
 // those for segment_fold.
-template <typename V, int N>
+template <typename V, int N, bool>
 __device__ __forceinline__ void attend_back_pieces(const AttentionArgs& b) {
   typedef typename Wide<V>::type Sum;
   const SegmentArgs& a = b.of;
@@ -271,16 +285,18 @@ __device__ __forceinline__ void attend_back_pieces(const AttentionArgs& b) {
   }
 }
 
-// The kernels of a file, by the vectors that FLOATS knows.
-#define ATTENTION_KERNEL(Args, name, blocks, function)                                                        \
+// The kernels of a file, by the vectors that FLOATS knows. SHARED is the function's, where it has a use for it.
+#define ATTENTION_KERNEL(Args, name, blocks, function, SHARED)                                                \
   extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ Args b) { \
     const SegmentArgs& a = b.of;                                                                              \
-    FLOATS(function)                                                                                          \
+    FLOATS(function, SHARED)                                                                                  \
   }
-#define ATTENTION_KERNELS(name)                                          \
-  ATTENTION_KERNEL(AttentionArgs, name##_forward, 4, attend)             \
-  ATTENTION_KERNEL(AttentionArgs, name##_backward, 3, attend_back)       \
-  ATTENTION_KERNEL(AttentionArgs, name##_fold, 3, fold_attended)         \
-  ATTENTION_KERNEL(AttentionArgs, name##_pieces, 3, attend_back_pieces)  \
-  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores, 3, edge_scores)        \
-  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores_back, 3, edge_scores_back)
+#define ATTENTION_KERNELS(name)                                                   \
+  ATTENTION_KERNEL(AttentionArgs, name##_forward, 4, attend, false)               \
+  ATTENTION_KERNEL(AttentionArgs, name##_forward_shared, 4, attend, true)         \
+  ATTENTION_KERNEL(AttentionArgs, name##_backward, 3, attend_back, false)         \
+  ATTENTION_KERNEL(AttentionArgs, name##_backward_shared, 3, attend_back, true)   \
+  ATTENTION_KERNEL(AttentionArgs, name##_fold, 3, fold_attended, false)           \
+  ATTENTION_KERNEL(AttentionArgs, name##_pieces, 3, attend_back_pieces, false)    \
+  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores, 3, edge_scores, false)          \
+  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores_back, 3, edge_scores_back, false)

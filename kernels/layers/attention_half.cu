@@ -4,16 +4,16 @@
 // Go caller: internal/engine/cuda/attention.go. C twin: internal/engine/cpu/layers (attend.h).
 #include "layers/attention.cuh"
 
-#define VECTORS(function, V)                     \
-  if (a.vector == 8) function<V, 8>(b);          \
-  else if (a.vector == 4) function<V, 4>(b);     \
-  else if (a.vector == 2) function<V, 2>(b);     \
-  else function<V, 1>(b);
-#define FLOATS(function)         \
-  if (a.brain) {                 \
-    VECTORS(function, Brain)     \
-  } else {                       \
-    VECTORS(function, Half)      \
+#define VECTORS(function, V, SHARED)                 \
+  if (a.vector == 8) function<V, 8, SHARED>(b);      \
+  else if (a.vector == 4) function<V, 4, SHARED>(b); \
+  else if (a.vector == 2) function<V, 2, SHARED>(b); \
+  else function<V, 1, SHARED>(b);
+#define FLOATS(function, SHARED)     \
+  if (a.brain) {                     \
+    VECTORS(function, Brain, SHARED) \
+  } else {                           \
+    VECTORS(function, Half, SHARED)  \
   }
 
 ATTENTION_KERNELS(attention_half)

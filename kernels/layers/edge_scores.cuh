@@ -34,7 +34,7 @@ struct EdgeScoresArgs {
 template <typename S>
 __device__ __forceinline__ S leaky(S x, S slope) { return x > 0 ? x : x * slope; }
 
-template <typename V, int N>
+template <typename V, int N, bool>
 __device__ __forceinline__ void edge_scores(const EdgeScoresArgs& b) {
   typedef typename Wide<V>::type Sum;
   const int AHEAD = 4;
@@ -89,7 +89,7 @@ __device__ __forceinline__ void edge_scores(const EdgeScoresArgs& b) {
   }
 }
 
-template <typename V, int N>
+template <typename V, int N, bool>
 __device__ __forceinline__ void edge_scores_back(const EdgeScoresArgs& b) {
   typedef typename Wide<V>::type Sum;
   const int AHEAD = 2;

@@ -28,6 +28,8 @@ def results(block: Any, leaves: list[Any]) -> list[Any]:
     return [
         block.attention(x, source, target),
         block.attention(x, source, target, edge=scores),
+        block.attention(x.flatten(1)[:, None], source, target),
+        block.attention(x.flatten(1)[:, None], source, target, edge=scores),
         block.softmax(scores),
         block.attention_v2(x, x_dst, att),
         block.attention_v2(x, x_dst, att, edge=edge),
@@ -138,5 +140,5 @@ def test_blocks_without_edges(torch: Any) -> None:
     block = pgs.PGSampler([2], seed=0).sample(graph, [2, 3]).torch().blocks[0]
     values = values_of(torch, block, (2, 3), torch.float32)
     made = step(block, values, "cuda")
-    assert made[2].shape == (0, 2)
+    assert made[4].shape == (0, 2)
     assert not any(one.any() for one in made)

@@ -33,13 +33,15 @@ def blocks(torch: Any, dtype: str) -> tuple[Any, Any]:
 
 def results(block: Any, leaves: list[Any]) -> list[Any]:
     x, x_dst, weights, edge = leaves
+    scores = x.flatten(2).sum(2), x_dst.flatten(2).sum(2)
     return [
         block.sum(x),
         block.mean(x),
         block.max(x),
         block.weighted_sum(x, weights),
         block.softmax(weights),
-        block.attention(x, x.flatten(2).sum(2), x_dst.flatten(2).sum(2), edge=weights),
+        block.attention(x, *scores, edge=weights),
+        block.attention(x.flatten(1)[:, None], *scores, edge=weights),
         block.attention_v2(x, x_dst, x[0], edge=edge),
     ]
 

@@ -161,6 +161,58 @@ def test_attention_with_scores_of_edges_is_torchs(dtype: Any) -> None:
                 torch.testing.assert_close(a.grad.double(), b.grad, **more)
 
 
+def padded(dtype: Any) -> Block:
+    """A block of rows of 0 to 700 edges, with padding behind its edges."""
+    indptr = torch.tensor([0, 0, 700, 701, 701, 716])
+    indices = torch.cat([torch.arange(716) % 40, torch.full((5,), 40)])
+    ends = torch.arange(40), torch.arange(5)
+    return Block._of_arrays(indptr.to(dtype), indices.to(dtype), indices.to(dtype), *ends)
+
+
+@pytest.mark.parametrize("ids", [torch.int32, torch.int64])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("heads", [1, 2, 3, 4, 5])
+def test_heads_share_a_single_head_of_rows(heads: int, dtype: Any, ids: Any) -> None:
+    blocks = [padded(ids), *sampled(torch.empty(0, dtype=ids).numpy().dtype.type).blocks]
+    for block, shape in [(block, shape) for block in blocks for shape in ((), (1,), (3, 5), (72,))]:
+        n, rows, edges = block.num_src_nodes, block.num_dst_nodes, block.num_edges
+        sizes = (n, 1, *shape), (n, heads), (rows, heads), (edges, heads)
+        values = [torch.randn(*size).to(dtype) for size in sizes]
+        found = []
+        for copies in (1, heads):
+            leaves = [value.clone().requires_grad_() for value in values]
+            x, source, target, edge = leaves
+            many = x.expand(n, copies, *shape)
+            made = block.attention(many, source, target, 0.3, edge)
+            assert made.shape == (rows, heads, *shape) and made.dtype == dtype
+            (made * made.detach().cos()).sum().backward()
+            found.append([made, *(leaf.grad for leaf in leaves[1:]), x.grad])
+        (*mine, to_x), (*theirs, to_copies) = found
+        assert all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
+        # Sums of the heads' gradients, which were rounded.
+        within = {2: 0.1, 4: 1e-4, 8: 1e-12}[dtype.itemsize]
+        most = max(1, float(to_copies.abs().max()))
+        torch.testing.assert_close(to_x, to_copies, rtol=0, atol=within * most)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3), (2, 2, 0)])
+def test_nothing_to_share(shape: tuple[int, int, int]) -> None:
+    heads, parts, width = shape
+    block = sampled().blocks[0]
+    leaves = [
+        torch.randn(*size, requires_grad=True)
+        for size in (
+            (block.num_src_nodes, 1, parts, width),
+            (block.num_src_nodes, heads),
+            (block.num_dst_nodes, heads),
+        )
+    ]
+    made = block.attention(*leaves)
+    assert made.shape == (block.num_dst_nodes, *shape)
+    made.sum().backward()
+    assert not any(leaf.grad.any() for leaf in leaves)
+
+
 def test_gradients_by_differences() -> None:
     block = sampled(fanouts=(3,), seeds=12).blocks[0]
     n, rows = block.num_src_nodes, block.num_dst_nodes
@@ -169,6 +221,9 @@ def test_gradients_by_differences() -> None:
         for s in ((n, 2, 3), (n, 2), (rows, 2))
     )
     assert torch.autograd.gradcheck(block.attention, (x, source, target))
+    assert torch.autograd.gradcheck(block.attention, (x.detach()[:, :1], source, target))
+    shared = x.detach()[:, :1].clone().requires_grad_()
+    assert torch.autograd.gradcheck(block.attention, (shared, source, target))
     sizes = (block.num_edges, 2), (block.num_edges, 2, 3), (rows, 2, 3), (2, 3)
     score, edge, x_dst, att = (
         torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in sizes
@@ -312,6 +367,8 @@ def test_what_is_wrong_is_told() -> None:
         ({"x": x.long()}, TypeError, "x: expected floats, got torch.int64"),
         ({"source": source[:, :1]}, ValueError, rf"source: expected shape \[{n}, 2\], got"),
         ({"source": source.int()}, TypeError, "source: expected floats, got torch.int32"),
+        ({"x": x.repeat(1, 2, 1)}, ValueError, rf"source: expected shape \[{n}, 4\], got"),
+        ({"x": x[:, :1], "target": target[:, :1]}, ValueError, rf"target: .* \[{rows}, 2\], got"),
         ({"target": source[: rows + 1]}, ValueError, rf"target: expected shape \[{rows}, 2\], got"),
         ({"negative_slope": torch.inf}, ValueError, "negative_slope: expected a finite number"),
         ({"edge": source[:1]}, ValueError, rf"edge: expected shape \[{e}, 2\], got"),

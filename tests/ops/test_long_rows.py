@@ -94,6 +94,7 @@ def results(csr, leaves):
     exact = len(made)
     made += [
         csr.softmax(scores), csr.attention(x, source, target, edge=scores),
+        csr.attention(x.flatten(1)[:, None], source, target, edge=scores),
         csr.attention_v2(x, y, x[0]), csr.attention_v2(x, y, x[0], edge=edge),
     ]
     return made, exact

@@ -64,8 +64,9 @@ class Model(torch.nn.Module):
             return own + torch.einsum("nri,roi->no", reduced, weights.unflatten(0, (3, -1)))
         x = z.unflatten(1, (2, 6))
         x_dst = x[: block.num_dst_nodes]
-        if self.kind == "gat":
-            made = block.attention(x, (x * self.att).sum(2), (x_dst * self.att).sum(2))
+        if self.kind in ("gat", "shared"):
+            rows = x if self.kind == "gat" else x.mean(1, keepdim=True)
+            made = block.attention(rows, (x * self.att).sum(2), (x_dst * self.att).sum(2))
         elif self.kind == "gatv2":
             made = block.attention_v2(x, x_dst, self.att)
         else:
@@ -96,7 +97,7 @@ def padded(block: Block, sources: int, rows: int, edges: int) -> Block:
 
 
 @pytest.mark.parametrize(
-    "kind", ["sum", "mean", "max", "of", "weighted", "gat", "gatv2", "gcn", "rgcn"]
+    "kind", ["sum", "mean", "max", "of", "weighted", "gat", "shared", "gatv2", "gcn", "rgcn"]
 )
 def test_a_compiled_model_is_one_graph_for_all_batches(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -235,8 +236,9 @@ def operands() -> dict[str, tuple[Any, ...]]:
         "max": ("reduce", x, *edges, n, segments.MAX, ids),
         "weighted": ("weighted_sum", x, leaf(e, 2), *edges, n, None),
         "softmax": ("softmax", leaf(e, 3), *edges),
-        "attention": ("attention", x, leaf(n, 2), leaf(rows, 2), leaf(e, 2), *edges, 0.2),
-        "of edges": ("attention", x, None, None, leaf(e, 2), *edges, 1.0),
+        "attention": ("attention", x, leaf(n, 2), leaf(rows, 2), leaf(e, 2), *edges, 0.2, False),
+        "of edges": ("attention", x, None, None, leaf(e, 2), *edges, 1.0, False),
+        "shared": ("attention", x, leaf(n, 2), leaf(rows, 2), None, *edges, 0.2, True),
         "edge_scores": ("edge_scores", x, leaf(rows, 6), leaf(2, 3), leaf(e, 6), *edges, 0.2),
     }
 

@@ -409,6 +409,8 @@ class Block(HasFeatures):
         Parameters
         ----------
         x : float tensor of shape [num_src_nodes, heads, ...]
+            With a single head, [num_src_nodes, 1, ...], all heads of the scores sum the same rows,
+            which are not copied: rows that need no gradient are so summed before a projection.
         source : float tensor of shape [num_src_nodes, heads]
         target : float tensor of shape [num_dst_nodes, heads]
         negative_slope : float, default: 0.2
@@ -426,7 +428,8 @@ class Block(HasFeatures):
         -----
         On a GPU forward is one kernel, backward one over the edges by destination and two by source
         (see ``sum``), none with atomics: the same bits on every run, though not those of the CPU.
-        Scores are float32 for rows of 16 bits.
+        Scores are float32 for rows of 16 bits. The gradient of rows that heads share is a kernel
+        for each head.
 
         Raises
         ------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -48,10 +49,12 @@ def attention(
     """Rows of x, [sources, heads, ...], summed over each row's edges: [rows, heads, ...].
 
     Edges have the softmax of their scores as weights, ``leaky_relu(source + target + edge)``; rows
-    without edges are 0.
+    without edges are 0. Heads of scores share the rows of an x with a single head.
     """
     heads = _heads(x)
     _fits("x", x, (segments.sources, heads, ...), segments)
+    if heads == 1:
+        heads = _heads(source)
     _fits("source", source, (segments.sources, heads), segments)
     _fits("target", target, (segments.num_rows, heads), segments)
     if edge is not None:
@@ -125,18 +128,21 @@ def _attended(
     """Attention by the score_parts of scores: of sources, of destinations and of edges."""
     wide = _wide(x.dtype)
     flat = x.flatten(1)
-    if not flat.shape[1]:
+    heads = next(t.shape[1] for t in score_parts if t is not None)
+    shape = (segments.num_rows, heads, *x.shape[2:])
+    if not heads or not flat.shape[1]:
         # The gradients are there all the same.
         none = sum((t.sum() for t in score_parts if t is not None), start=x.sum())
-        return x.new_zeros((segments.num_rows, *x.shape[1:])) + none.to(x.dtype)
+        return x.new_zeros(shape) + none.to(x.dtype)
+    shared = x.shape[1] < heads
     scores = [None if t is None else t.to(wide).contiguous() for t in score_parts]
     given = flat.contiguous(), *scores
     if by_edge.is_compiling():
         operator = torch.ops.pygsampler.attention
-        made: Tensor = operator(*given, segments.indptr, segments.indices, slope)[0]
+        made: Tensor = operator(*given, segments.indptr, segments.indices, slope, shared)[0]
     else:
-        made = cast("Any", _Attend.apply)(*given, segments, slope)
-    return made.reshape((segments.num_rows, *x.shape[1:]))
+        made = cast("Any", _Attend.apply)(*given, segments, slope, shared)
+    return made.reshape(shape)
 
 
 class _Softmax(torch.autograd.Function):
@@ -177,32 +183,34 @@ class _Attend(torch.autograd.Function):
         edge: Tensor | None,
         segments: Segments,
         slope: float,
+        shared: bool,
     ) -> Tensor:
-        table = RowTable.of_tensor(x)
-        out = by_edge._room(table, segments.num_rows, table.width)
         part = edge if source is None else source
         assert part is not None
-        log = part.new_empty((segments.num_rows, part.shape[1]))
+        heads = part.shape[1]
+        log = part.new_empty((segments.num_rows, heads))
+        table = _by_heads(x, heads if shared else 1)
+        out = by_edge._room(table, segments.num_rows, table.width)
         ctx.save_for_backward(x, source, target, edge, log)
-        ctx.about = segments, slope
+        ctx.about = segments, slope, shared
         if out.numel():
-            _attention(segments, table, out, slope, source, target, edge, log)
+            _attention(segments, table, out, slope, shared, source, target, edge, log)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, source, target, edge, log = ctx.saved_tensors
-        segments, slope = ctx.about
-        table, grad = RowTable.of_tensor(x), grad.contiguous()
+        segments, slope, shared = ctx.about
         edges, heads = len(segments.indices), log.shape[1]
+        table, grad = _by_heads(x, heads if shared else 1), grad.contiguous()
         alpha = by_edge._room(table, edges, heads)
         pre = by_edge._room(RowTable.of_tensor(log), edges, heads)
         to_target = None if target is None else torch.empty_like(target)
         to_x = to_source = None
         if edges and segments.num_rows:
             score_parts = source, target, edge, log, alpha, pre, to_target
-            _attention(segments, table, grad, slope, *score_parts)
+            _attention(segments, table, grad, slope, shared, *score_parts)
         else:
             pre.zero_()
             if to_target is not None:
@@ -210,16 +218,32 @@ class _Attend(torch.autograd.Function):
         if any(ctx.needs_input_grad[:2]):
             there = segments.transposed(places=True)
             if ctx.needs_input_grad[0]:
-                to_x = there.reduce(grad, SUM, alpha)
+                of_heads = [(grad, alpha)]
+                if shared:
+                    of_heads = list(zip(grad.chunk(heads, 1), alpha.chunk(heads, 1), strict=True))
+                to_x = reduce(
+                    torch.add,
+                    (there.reduce(g.contiguous(), SUM, a.contiguous()) for g, a in of_heads),
+                )
             if ctx.needs_input_grad[1]:
                 # Rows of edges, by their sources.
                 assert there.places is not None
                 to_source = Segments(there.indptr, there.places, edges).reduce(pre, SUM)
-        return to_x, to_source, to_target, None if edge is None else pre, None, None
+        return to_x, to_source, to_target, None if edge is None else pre, None, None, None
+
+
+def _by_heads(x: Tensor, sharing: int) -> RowTable:
+    """Rows of x as the engine sees them, as wide as sums: of as many heads as share them."""
+    return RowTable.of_tensor(x)._replace(width=x.shape[1] * sharing)
 
 
 def _attention(
-    segments: Segments, x: RowTable, out: Tensor, slope: float, *score_parts: Tensor | None
+    segments: Segments,
+    x: RowTable,
+    out: Tensor,
+    slope: float,
+    shared: bool,
+    *score_parts: Tensor | None,
 ) -> None:
     """Calls the engine for attention, or its gradients where there is an alpha.
 
@@ -228,7 +252,7 @@ def _attention(
     """
     log = score_parts[3]
     assert log is not None
-    _scored(segments, x, log.shape[1], out, slope, score_parts)
+    _scored(segments, x, log.shape[1], out, slope, shared, score_parts)
 
 
 class _EdgeScores(torch.autograd.Function):
@@ -285,7 +309,7 @@ def _scores_of(
     Others are edge, scores, and the gradients of x_dst, att and edge, as far as they are asked for.
     """
     table = RowTable.of_tensor(x)
-    _scored(segments, table, len(att), None, slope, (), (x_dst, att, *others))
+    _scored(segments, table, len(att), None, slope, False, (), (x_dst, att, *others))
 
 
 def _scored(
@@ -294,13 +318,18 @@ def _scored(
     heads: int,
     out: Tensor | None,
     slope: float,
+    shared: bool,
     score_parts: tuple[Tensor | None, ...],
     more: tuple[Tensor | None, ...] = (),
 ) -> None:
-    """Calls the engine with a reduction, seven parts of attention, a slope, and seven of scores."""
+    """Calls the engine with a reduction, seven parts of attention, and seven of scores.
+
+    Between them are the slope, and whether heads share the rows of x.
+    """
     about = segments._reduction_words(x, SUM, heads, None, out)
     about.extend(_seven(score_parts))
     about.frombytes(struct.pack("d", slope))
+    about.append(shared)
     about.extend(_seven(more))
     # Scores alone need no room.
     many = heads if score_parts or len(more) > 4 else 0

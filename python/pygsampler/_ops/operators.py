@@ -111,13 +111,13 @@ class Kernels:
     def attention(a: Any) -> tuple[Tensor, Tensor]:
         ctx: Any = _Context()
         parts = _contiguous(a.x, a.source, a.target, a.edge)
-        result: Tensor = _Attend.forward(ctx, *parts, _edges(a, len(a.x)), a.slope)
+        result: Tensor = _Attend.forward(ctx, *parts, _edges(a, len(a.x)), a.slope, a.shared)
         return result, ctx.saved_tensors[-1]
 
     @staticmethod
     def attention_backward(a: Any) -> tuple[Any, ...]:
         parts = _contiguous(a.x, a.source, a.target, a.edge, a.log)
-        ctx = _Context(*parts, about=(_edges(a, len(a.x)), a.slope))
+        ctx = _Context(*parts, about=(_edges(a, len(a.x)), a.slope, a.shared))
         first, *others = _Attend.backward(ctx, a.grad)[:4]
         return (first, *(_existing(a.log, one) for one in others))
 
@@ -147,7 +147,9 @@ def _like(dtype_of: Tensor, *tensors: Tensor | None) -> list[Tensor]:
 
 def _attention_shapes(a: Any) -> tuple[Tensor, Tensor]:
     part = a.edge if a.source is None else a.source
-    return _by_destination(a, a.x, a.x.shape[1]), _by_destination(a, part, part.shape[1])
+    heads = part.shape[1]
+    width = a.x.shape[1] * (heads if a.shared else 1)
+    return _by_destination(a, a.x, width), _by_destination(a, part, heads)
 
 
 # The edges of a CSR, and grouped by their sources as ``transpose`` returns them.
@@ -185,10 +187,10 @@ _SCHEMAS: dict[str, Callable[[Any], Any]] = {
     f"softmax_backward(Tensor grad, Tensor weights, {_CSR}) -> Tensor": (
         lambda a: _like(a.grad, a.grad)[0]
     ),
-    f"attention(Tensor x, Tensor? source, Tensor? target, Tensor? edge, {_CSR}, float slope)"
-    " -> (Tensor, Tensor)": _attention_shapes,
+    f"attention(Tensor x, Tensor? source, Tensor? target, Tensor? edge, {_CSR}, float slope, "
+    "bool shared) -> (Tensor, Tensor)": _attention_shapes,
     "attention_backward(Tensor grad, Tensor x, Tensor? source, Tensor? target, Tensor? edge, "
-    f"Tensor log, {_BACK}, float slope) -> (Tensor, Tensor, Tensor, Tensor)": (
+    f"Tensor log, {_BACK}, float slope, bool shared) -> (Tensor, Tensor, Tensor, Tensor)": (
         lambda a: (*_like(a.x, a.x), *_like(a.log, a.source, a.target, a.edge))
     ),
     f"edge_scores(Tensor x_src, Tensor x_dst, Tensor att, Tensor? edge, {_CSR}, float slope)"
@@ -260,7 +262,7 @@ def _softmax_back(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 def _keep_attention(ctx: Any, inputs: Any, output: Any) -> None:
-    *tensors, ctx.slope = inputs
+    *tensors, ctx.slope, ctx.shared = inputs
     ctx.save_for_backward(*tensors, output[1])
 
 
@@ -269,9 +271,9 @@ def _attention_back(ctx: Any, grad: Tensor, _: Any) -> tuple[Any, ...]:
     ops = torch.ops.pygsampler
     transposed = ops.transpose(indptr, indices, parts[0].shape[0])
     edges = indptr, indices, transposed
-    grads = ops.attention_backward(grad, *parts, log, *edges, ctx.slope)
+    grads = ops.attention_backward(grad, *parts, log, *edges, ctx.slope, ctx.shared)
     existing = (None if t is None else g for t, g in zip(parts, grads, strict=True))
-    return *existing, None, None, None
+    return *existing, None, None, None, None
 
 
 def _keep_scores(ctx: Any, inputs: Any, output: Any) -> None:

@@ -11,16 +11,18 @@ type attendArgs struct {
 
 // attendKernels are the kernels of kernels/layers/attention.cu, or of attention_half.cu.
 type attendKernels struct {
-	forward, back      gpu.Kernel[attendArgs]
-	fold, pieces       gpu.Kernel[attendArgs]
-	scores, scoresBack gpu.Kernel[edgeScoresArgs]
+	forward, back             gpu.Kernel[attendArgs]
+	forwardShared, backShared gpu.Kernel[attendArgs]
+	fold, pieces              gpu.Kernel[attendArgs]
+	scores, scoresBack        gpu.Kernel[edgeScoresArgs]
 }
 
 func loadAttention(file string) func(e *Engine) (*attendKernels, error) {
 	return func(e *Engine) (k *attendKernels, err error) {
 		k = new(attendKernels)
 		for name, to := range map[string]*gpu.Kernel[attendArgs]{
-			"_forward": &k.forward, "_backward": &k.back, "_fold": &k.fold, "_pieces": &k.pieces,
+			"_forward": &k.forward, "_backward": &k.back, "_forward_shared": &k.forwardShared,
+			"_backward_shared": &k.backShared, "_fold": &k.fold, "_pieces": &k.pieces,
 		} {
 			if *to, err = KernelOf[attendArgs](e, file, file+name, 0); err != nil {
 				return nil, err
@@ -53,6 +55,7 @@ type Attention struct {
 	Segment
 	Source, Target, Edge, Log, Alpha, Pre, ToTarget gpu.Address
 	Slope                                           float64
+	Shared                                          bool // whether the heads share the rows of X
 }
 
 // Attend enqueues the computation: forward, or backward if there is an Alpha.
@@ -65,22 +68,31 @@ func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
 		Of: t.args(), Source: t.Source, Target: t.Target, Edge: t.Edge, Log: t.Log, Alpha: t.Alpha, Pre: t.Pre,
 		ToTarget: t.ToTarget, Slope: t.Slope,
 	}
-	// The columns of a vector are of one head.
-	each, kernel := t.Width/t.Heads, &k.forward
-	parts := (a.Of.shape(t.Width, each) + 31) / 32
-	if t.Alpha != 0 {
-		kernel, parts = &k.back, t.Heads
+	each, back := t.Width/t.Heads, t.Alpha != 0
+	var kernel *gpu.Kernel[attendArgs]
+	var grid gpu.Shape
+	switch {
+	case t.Shared:
+		// The heads of a row are neighbors of one block, so that its L1 has the rows of x for all of them.
+		kernel, grid = &k.forwardShared, a.Of.gridOf((a.Of.Pieces+t.Rows)*t.Heads, a.Of.parts(each, each))
+		if back {
+			kernel, grid.Grid[1] = &k.backShared, 1
+		}
+	case back:
 		a.Of.shape(each, each)
+		kernel, grid = &k.back, a.Of.grid(t.Heads)
+	default:
+		kernel, grid = &k.forward, a.Of.grid(a.Of.parts(t.Width, each))
 	}
-	if err := kernel.Launch(s, a.Of.grid(parts), &a); err != nil || a.Of.Pieces == 0 {
+	if err := kernel.Launch(s, grid, &a); err != nil || a.Of.Pieces == 0 {
 		return err
 	}
-	if t.Alpha == 0 {
-		return k.fold.Launch(s, a.Of.foldGrid(parts), &a)
+	if !back {
+		return k.fold.Launch(s, a.Of.foldGrid(a.Of.parts(t.Width, each)), &a)
 	}
 	// A warp has a piece.
 	a.Of.Group = 5
-	if err := k.pieces.Launch(s, a.Of.foldGrid(parts), &a); err != nil || t.ToTarget == 0 {
+	if err := k.pieces.Launch(s, a.Of.foldGrid(t.Heads), &a); err != nil || t.ToTarget == 0 {
 		return err
 	}
 	sums := t.Room + gpu.Address(t.pieces()*t.Heads*t.sumBytes())

@@ -30,8 +30,8 @@ func (g *segments) room(t *testing.T, bytes_ int) gpu.Address {
 	return g.put(t, bytes.Repeat([]byte{0x5A}, bytes_+32), 0)
 }
 
-// attend compares attention and its gradients.
-func (g *segments) attend(t *testing.T) {
+// attend compares attention and its gradients. With shared the heads share rows, the first of x.
+func (g *segments) attend(t *testing.T, shared bool) {
 	t.Helper()
 	s := g.s
 	// Scores are as wide as sums.
@@ -53,12 +53,12 @@ func (g *segments) attend(t *testing.T) {
 	out, log := make([]byte, rows*g.width*value), make([]byte, rows*g.heads*score)
 	alpha, pre, toTarget := make([]byte, edges*g.heads*value), make([]byte, edges*g.heads*score), make([]byte, rows*g.heads*score)
 	here := &layers.Attention{Reduction: *g.onHost(SegmentSum, false, out, nil), Source: g.here(source), Target: g.here(target), Log: g.here(log), Slope: 0.25}
-	here.Heads, here.Best = int64(g.heads), 0
+	here.Heads, here.Best, here.Shared = int64(g.heads), 0, int64(Word(shared))
 	if err := here.Attend(alone{}); err != nil {
 		t.Fatal(err)
 	}
 	there := &Attention{Segment: *g.onDevice(t, SegmentSum, false), Source: g.put(t, source, 0), Target: g.put(t, target, 0), Slope: 0.25}
-	there.Heads, there.Out, there.Log = uint64(g.heads), g.room(t, len(out)), g.room(t, len(log))
+	there.Heads, there.Out, there.Log, there.Shared = uint64(g.heads), g.room(t, len(out)), g.room(t, len(log)), shared
 	if err := g.e.Attend(there, s); err != nil {
 		t.Fatal(err)
 	}
@@ -134,14 +134,16 @@ func TestAttend(t *testing.T) {
 			for _, each := range []int{1, 2, 3, 8, 20, 64, 140} {
 				g := randomSegments(t, e, s, everyDegree(), 60, heads*each, heads, bits[0], bits[1])
 				g.padding, g.brain = 3, each%2 == 0
-				g.attend(t)
+				g.attend(t, false)
+				g.attend(t, true)
 			}
 		}
 	}
 	g := randomSegments(t, e, s, []int{2, 0, 2500, 1}, 40, 24, 2, 32, 32)
 	g.off = 4
-	g.attend(t)
-	randomSegments(t, e, s, []int{0, 0}, 5, 8, 2, 64, 32).attend(t)
+	g.attend(t, false)
+	g.attend(t, true)
+	randomSegments(t, e, s, []int{0, 0}, 5, 8, 2, 64, 32).attend(t, true)
 }
 
 // Heads that fill a warp, that do not, and more than it has lanes.

@@ -32,7 +32,7 @@ func (e *Engine) EdgeScores(t *EdgeScores, s gpu.Stream) error {
 	a.Of.X = together
 	each, kernel, parts := t.Width/t.Heads, &k.scores, t.Heads
 	if t.ToOwn != 0 {
-		kernel, parts = &k.scoresBack, (a.Of.shape(t.Width, each)+31)/32
+		kernel, parts = &k.scoresBack, a.Of.parts(t.Width, each)
 	} else {
 		a.Of.shape(each, each)
 	}

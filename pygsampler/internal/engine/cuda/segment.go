@@ -130,7 +130,7 @@ func (e *Engine) fold(g *Segment, room, out gpu.Address, width uint64, s gpu.Str
 	f := *g
 	f.Out, f.X, f.Width, f.Heads, f.Room = out, out, width, 1, room
 	a := f.args()
-	return k.fold.Launch(s, a.foldGrid((a.shape(width, width)+31)/32), &a)
+	return k.fold.Launch(s, a.foldGrid(a.parts(width, width)), &a)
 }
 
 // inSums is a segment with the same rows whose values are as wide as sums.
@@ -149,6 +149,9 @@ func (a *segmentArgs) shape(columns, apart uint64) (vectors uint64) {
 	a.Vector, a.Group = uint32(vector), uint32(bits.Len64(min(vectors, 32)-1))
 	return vectors
 }
+
+// parts returns the number of parts of a row, each a warp's vectors, of the shape that it chooses.
+func (a *segmentArgs) parts(columns, apart uint64) uint64 { return (a.shape(columns, apart) + 31) / 32 }
 
 // args is the part that all launches share.
 func (g *Segment) args() segmentArgs {
@@ -197,7 +200,7 @@ func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 	default:
 		kernel = &k.sum
 	}
-	parts := (a.shape(g.Width, apart) + 31) / 32
+	parts := a.parts(g.Width, apart)
 	if err := kernel.Launch(s, a.grid(parts), &a); err != nil || a.Pieces == 0 {
 		return err
 	}

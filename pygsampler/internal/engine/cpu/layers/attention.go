@@ -14,7 +14,8 @@ import (
 
 // Attention is a reduction by the softmax of each row's scores, leaky_relu(Source + Target + Edge),
 // any of which may be missing. Scores and gradients have the type of the sums: float32 for 16-bit
-// values. Attend writes Out; AttendBack reads the gradient there.
+// values. Attend writes Out; AttendBack reads the gradient there. With Shared X is
+// [Table, Width / Heads], and all heads sum its rows.
 type Attention struct {
 	Reduction
 	Source int64 // [Sources, Heads]; 0, as Target and Edge: none
@@ -27,7 +28,8 @@ type Attention struct {
 	Pre      int64 // [Edges, Heads]: the gradients of Source + Target + Edge; for padding 0 with an Edge, else as Alpha not written
 	ToTarget int64 // [Rows, Heads]: the gradients of Target; 0: nobody asks
 
-	Slope float64 // of what is below 0
+	Slope  float64 // of what is below 0
+	Shared int64   // whether the heads share the rows of X; 0 or 1
 }
 
 // Check validates all fields; it does not read the arrays.
@@ -40,6 +42,8 @@ func (a *Attention) Check() error {
 		return fmt.Errorf("%w: segments: expected attention on a plain sum, got %+v", request.ErrValue, *a)
 	case a.Edges > 0 && a.Source == 0 && a.Edge == 0 || back != (a.Pre != 0) || back && a.Log == 0:
 		return fmt.Errorf("%w: segments: expected addresses of attention, got %+v", request.ErrValue, *a)
+	case a.Shared != 0 && a.Shared != 1:
+		return fmt.Errorf("%w: segments: expected shared rows as 0 or 1, got %d", request.ErrValue, a.Shared)
 	case math.IsNaN(a.Slope) || math.IsInf(a.Slope, 0):
 		return fmt.Errorf("%w: negative_slope: expected a finite number, got %v", request.ErrValue, a.Slope)
 	}
@@ -50,6 +54,7 @@ func (a *Attention) c() C.pgs_attention {
 	return C.pgs_attention{
 		source: pointer(a.Source), target: pointer(a.Target), edge: pointer(a.Edge), log: pointer(a.Log), alpha: pointer(a.Alpha),
 		pre: pointer(a.Pre), to_target: pointer(a.ToTarget), slope: C.double(a.Slope),
+		shared: C.int32_t(a.Shared),
 	}
 }
 

@@ -18,6 +18,7 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
   const VALUE *x = r->x;
   const ID *indptr = r->indptr, *indices = r->indices;
   int64_t width = r->width, heads = r->heads, each = width / heads, wrong = -1;
+  int64_t row_width = b->shared ? each : width, apart = b->shared ? 0 : each;
   const SUM *sources = b->source, *edges = b->edge;
   SUM slope = (SUM)b->slope, *sums = malloc((size_t)width * sizeof(SUM)), *most = malloc(4 * (size_t)heads * sizeof(SUM));
   SUM *totals = most + heads, *targets = totals + heads, *room = targets + heads;
@@ -42,14 +43,14 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
     for (int64_t e = begin; e < end && wrong == -1; e++) {
       if (e + AHEAD < r->edges) {
         uint64_t next = NAME(row_of)(r, e + AHEAD);
-        if (next != UINT64_MAX) NAME(ask)(x + next * width, width);
+        if (next != UINT64_MAX) NAME(ask)(x + next * row_width, row_width);
       }
-      const VALUE *from = x + indices[e] * width;
+      const VALUE *from = x + indices[e] * row_width;
       const SUM *source = NAME(scores)(sources, edges, indices[e] * heads, e * heads, heads, room);
       for (int64_t h = 0; h < heads; h++) {
         SUM weight = EXP(NAME(leaky)(source[h] + targets[h], slope) - most[h]);
         totals[h] += weight;
-        for (int64_t j = h * each; j < (h + 1) * each; j++) sums[j] += weight * WIDE(from[j]);
+        for (int64_t j = 0; j < each; j++) sums[h * each + j] += weight * WIDE(from[h * apart + j]);
       }
     }
     VALUE *out = (VALUE *)r->out + row * width;
@@ -72,6 +73,7 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
   const VALUE *x = r->x;
   const ID *indptr = r->indptr, *indices = r->indices;
   int64_t width = r->width, heads = r->heads, each = width / heads;
+  int64_t row_width = b->shared ? each : width, apart = b->shared ? 0 : each;
   const SUM *sources = b->source, *edges = b->edge;
   SUM slope = (SUM)b->slope;
   VALUE *alpha = b->alpha;
@@ -88,7 +90,7 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
       for (int64_t e = begin; e < end; e++) {
         SUM score = SCORE(e) + target;
         SUM weight = EXP(NAME(leaky)(score, slope) - log[h]);
-        SUM product = weight * NAME(product)(x + indices[e] * width + h * each, to + h * each, each);
+        SUM product = weight * NAME(product)(x + indices[e] * row_width + h * apart, to + h * each, each);
         mean += product;
         pre[e * heads + h] = product;
         alpha[e * heads + h] = NARROW(weight);

@@ -55,6 +55,7 @@ typedef struct {
   void *pre;           // [edges, heads]: the gradients of source + target + edge
   void *to_target;     // [rows, heads]; may be null
   double slope;
+  int32_t shared;      // whether x is [table, width / heads], and each head adds all of a row
 } pgs_attention;
 
 // Rows low to high by the softmax of leaky_relu(source + target + edge). Returns as pgs_reduce.
