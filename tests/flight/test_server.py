@@ -378,6 +378,33 @@ def test_more_than_at_once() -> None:
                 assert len(client.sample(UNIFORM, [5]).output_nodes) == 1
 
 
+@pytest.mark.usefixtures("no_collections")
+def test_refused_requests_are_not_counted() -> None:
+    with Server(untyped(), max_requests=1) as server, Client(server.location, timeout=5) as client:
+        for _ in range(3):
+            with pytest.raises(IndexError, match=r"seeds\[0\]"):
+                client.sample(UNIFORM, [203])
+            with pytest.raises(ValueError, match="plan: expected one that makes batches"):
+                client.sample({"family": "rows"}, [5])
+        assert len(client.sample(UNIFORM, [5]).output_nodes) == 1
+
+
+def test_failed_requests_are_not_counted_while_a_log_has_their_errors(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(ticket: Ticket) -> None:
+        raise AssertionError
+
+    with Server(untyped(), max_requests=1) as server, Client(server.location, timeout=5) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(server._answers, "result", fail)
+            for _ in range(3):
+                with pytest.raises(pgs.Error, match=r"a mistake of the server's \(see its log\)"):
+                    client.sample(UNIFORM, [5])
+        assert [record.message for record in caplog.records] == ["a request has failed"] * 3
+        assert len(client.sample(UNIFORM, [5]).output_nodes) == 1
+
+
 def test_a_client_that_leaves() -> None:
     """Its turn ends, whether it has read the answer or not."""
     wide = pgs.PGSampler([-1] * 6, seed=0)
