@@ -367,7 +367,7 @@ def test_more_than_at_once() -> None:
     with Server(untyped(), max_requests=1) as server:
         turn = server._answers.acquire_slot()
         refused = pytest.raises(TimeoutError, match=r"the server is busy")
-        with Client(server.location, timeout=0.05) as client, refused:
+        with Client(server.location, timeout=1) as client, refused:
             client.sample(UNIFORM, [5])
         with pytest.raises(flight.FlightUnavailableError, match=r"at most 1 requests at once"):
             asked(server.location, plain())
