@@ -367,7 +367,7 @@ def test_more_than_at_once() -> None:
     with Server(untyped(), max_requests=1) as server:
         turn = server._answers.acquire_slot()
         refused = pytest.raises(TimeoutError, match=r"the server is busy")
-        with Client(server.location, timeout=0.05) as client, refused:
+        with Client(server.location, timeout=1) as client, refused:
             client.sample(UNIFORM, [5])
         with pytest.raises(flight.FlightUnavailableError, match=r"at most 1 requests at once"):
             asked(server.location, plain())
@@ -376,6 +376,33 @@ def test_more_than_at_once() -> None:
             # It asks again, until it is its turn.
             for _ in range(3):
                 assert len(client.sample(UNIFORM, [5]).output_nodes) == 1
+
+
+@pytest.mark.usefixtures("no_collections")
+def test_refused_requests_are_not_counted() -> None:
+    with Server(untyped(), max_requests=1) as server, Client(server.location, timeout=5) as client:
+        for _ in range(3):
+            with pytest.raises(IndexError, match=r"seeds\[0\]"):
+                client.sample(UNIFORM, [203])
+            with pytest.raises(ValueError, match="plan: expected one that makes batches"):
+                client.sample({"family": "rows"}, [5])
+        assert len(client.sample(UNIFORM, [5]).output_nodes) == 1
+
+
+def test_failed_requests_are_not_counted_while_a_log_has_their_errors(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(ticket: Ticket) -> None:
+        raise AssertionError
+
+    with Server(untyped(), max_requests=1) as server, Client(server.location, timeout=5) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(server._answers, "result", fail)
+            for _ in range(3):
+                with pytest.raises(pgs.Error, match=r"a mistake of the server's \(see its log\)"):
+                    client.sample(UNIFORM, [5])
+        assert [record.message for record in caplog.records] == ["a request has failed"] * 3
+        assert len(client.sample(UNIFORM, [5]).output_nodes) == 1
 
 
 def test_a_client_that_leaves() -> None:

@@ -226,7 +226,10 @@ def as_polars(folder: Path) -> dict[str, Any]:
     [as_parquet, as_csv, as_sqlite, as_duckdb, as_readers, as_pandas, as_polars],
 )
 def test_tables_of_every_kind(
-    tmp_path: Path, source: Callable[[Path], Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    source: Callable[[Path], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.setattr(table_sources, "_FETCHED", 100)
     schema = {
@@ -242,7 +245,10 @@ def test_tables_of_every_kind(
     def tables() -> dict[str, Any]:
         folder = next(folders)
         folder.mkdir()
-        return source(folder)
+        result: dict[str, Any] = source(folder)
+        if source is as_sqlite:
+            request.addfinalizer(result["users"][0].close)
+        return result
 
     want, found = both(tmp_path, tables, schema)
     assert found == want
@@ -255,10 +261,11 @@ def test_tables_of_every_kind(
 
 
 def test_columns_of_a_query_that_change_their_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.setattr(table_sources, "_FETCHED", 2)
     connection = sqlite3.connect(":memory:")
+    request.addfinalizer(connection.close)
     values = "select null as f, 1 as x union all select null, 2 union all select 5, 2.5"
     tables = {"a": {"k": [5, 6]}, "b": (connection, values)}
     want, found = both(tmp_path, lambda: tables, ONE_LINK)

@@ -8,6 +8,8 @@ import json
 import logging
 import sqlite3
 import uuid
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -189,28 +191,32 @@ def test_text_of_several_lines_in_files(tmp_path: Path) -> None:
     assert graph.ndata["b"]["x"].tolist() == list(range(count))
 
 
-def test_rows_as_mappings() -> None:
-    connection = sqlite3.connect(":memory:")
-    connection.row_factory = lambda cursor, row: {
+@pytest.fixture
+def database() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        yield connection
+
+
+def test_rows_as_mappings(database: sqlite3.Connection) -> None:
+    database.row_factory = lambda cursor, row: {
         about[0]: value for about, value in zip(cursor.description, row, strict=True)
     }
-    query = connection, "select 5 as f union all select 6 as f"
+    query = database, "select 5 as f union all select 6 as f"
     graph = pgs.Graph.from_tables({"a": {"k": [6, 5]}, "b": query}, ONE_LINK)
     assert edges(graph, LINK) == [(0, 1), (1, 0)]
 
 
-def test_queries_that_fail() -> None:
-    connection = sqlite3.connect(":memory:")
+def test_queries_that_fail(database: sqlite3.Connection) -> None:
     for query, text in (
         ("selec 1", r"tables\['a'\]: near"),
         ("create table t (i)", r"tables\['a'\]: expected a query with columns, got"),
         ("select 1 as k, 2 as k", "expected columns of different names, got k twice"),
     ):
         with pytest.raises(ValueError, match=text):
-            pgs.Graph.from_tables({"a": (connection, query), "b": {"f": [1]}}, ONE_LINK)
-    connection.close()
+            pgs.Graph.from_tables({"a": (database, query), "b": {"f": [1]}}, ONE_LINK)
+    database.close()
     with pytest.raises(ValueError, match=r"tables\['a'\]: Cannot operate on a closed database"):
-        pgs.Graph.from_tables({"a": (connection, "select 1 as k"), "b": {"f": [1]}}, ONE_LINK)
+        pgs.Graph.from_tables({"a": (database, "select 1 as k"), "b": {"f": [1]}}, ONE_LINK)
 
 
 def test_queries_of_duckdb_that_fail() -> None:
@@ -228,13 +234,12 @@ def test_queries_of_duckdb_that_fail() -> None:
         pgs.Graph.from_tables({"a": relation, "b": {"f": [1]}}, ONE_LINK)
 
 
-def test_queries_of_sqlite() -> None:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("create table sold (customer_id text, article_id integer, day text)")
+def test_queries_of_sqlite(database: sqlite3.Connection) -> None:
+    database.execute("create table sold (customer_id text, article_id integer, day text)")
     columns = TABLES["sales"]
     rows = zip(*(columns[name] for name in ("customer_id", "article_id")), strict=True)
-    connection.executemany("insert into sold values (?, ?, null)", list(rows))
-    query = connection, "select customer_id, article_id from sold order by rowid"
+    database.executemany("insert into sold values (?, ?, null)", list(rows))
+    query = database, "select customer_id, article_id from sold order by rowid"
     graph = pgs.Graph.from_tables({**TABLES, "sales": query})
     assert edges(graph, BOUGHT) == [(0, 1), (1, 1), (2, 2)]
 

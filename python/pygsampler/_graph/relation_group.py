@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._arrays.mmap_file import Identity, MappedFile
 from pygsampler._engine import library
+from pygsampler._engine.error_conversion import ErrorConversion
 from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import named_arrays as graph_data
@@ -244,10 +244,12 @@ class RelationGroup(EngineHandle):
         return next((kind for kind in kinds if kind is not None), None)
 
 
-@contextmanager
-def of_type(kind: Any) -> Iterator[None]:
+def of_type(kind: Any) -> ErrorConversion:
     """Errors of a relation's arrays, or of those of a node type, name it."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{relation_name(kind)}: {error}") from None
+
+    def convert(error: Exception) -> Exception | None:
+        if not isinstance(error, (TypeError, ValueError)):
+            return None
+        return type(error)(f"{relation_name(kind)}: {error}")
+
+    return ErrorConversion(convert)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.interning import BYTES, IDS, OFFSETS
+from pygsampler._engine.error_conversion import ErrorConversion
 from pygsampler._graph import node_names
 from pygsampler._graph.table_keys import key_labels
 from pygsampler._graph.table_sources import (
@@ -197,17 +198,18 @@ def _countable(column: Any, where: str) -> Any:
     return column
 
 
-@contextmanager
-def _errors_of_type(kind: Any, where: str) -> Iterator[None]:
+def _errors_of_type(kind: Any, where: str) -> ErrorConversion:
     """Raises TypeError where Arrow does not compare values of a type."""
     import pyarrow as pa
 
-    try:
-        yield
-    except (pa.ArrowNotImplementedError, AttributeError):
-        raise TypeError(
+    def convert(error: Exception) -> Exception | None:
+        if not isinstance(error, (pa.ArrowNotImplementedError, AttributeError)):
+            return None
+        return TypeError(
             f"{where}: expected categories, which are text, integers or booleans, got {kind}"
-        ) from None
+        )
+
+    return ErrorConversion(convert)
 
 
 class Categories:

@@ -9,11 +9,13 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.interning import BYTES, IDS, OFFSETS
 from pygsampler._engine.checks import integer
+from pygsampler._engine.error_conversion import ErrorConversion
 from pygsampler._engine.memory import free_memory
 from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler._graph import named_arrays as graph_data
@@ -397,7 +399,7 @@ class _TableReader:
 
     def _add_columns(self, name: str, first: int, table: Any) -> None:
         arrays = self.arrays[name]
-        with self._errors_of_table(name, first):
+        with ErrorConversion(partial(self._error_of_table, name, first)):
             found = node_arrays_of(table, name, self._schemas[name])
             named = node_arrays({name: found}, {name: len(table)})[name]
         for column, array in named.items():
@@ -409,12 +411,9 @@ class _TableReader:
                         raise lengths_error(f"tables[{name!r}]: {column}", lengths)
             stored.add(rows)
 
-    @contextmanager
-    def _errors_of_table(self, name: str, first: int) -> Iterator[None]:
-        """Errors of a batch, which begins with row ``first``, as errors of the table."""
-        try:
-            yield
-        except MissingValuesError as error:
+    def _error_of_table(self, name: str, first: int, error: Exception) -> Exception | None:
+        """An error of a batch, which begins with row ``first``, as an error of the table."""
+        if isinstance(error, MissingValuesError):
             missing = rows = 0
             column = error.where.removeprefix(f"tables[{name!r}]: ")
             for _, table in self._batches(name, [column], self._schemas[name]):
@@ -422,16 +421,17 @@ class _TableReader:
                 rows += len(table)
             if not missing:
                 # They are within lists.
-                raise
-            raise MissingValuesError(error.where, error.text, missing, rows) from None
-        except (TypeError, ValueError) as error:
-            text = str(error)
-            place = re.escape(f"tables[{name!r}]: {self._schemas[name].time}[")
-            row = re.match(rf"{place}(\d+)", text)
-            if row is None:
-                raise
-            at = int(row[1]) + first
-            raise type(error)(f"{text[: row.start(1)]}{at}{text[row.end(1) :]}") from None
+                return None
+            return MissingValuesError(error.where, error.text, missing, rows)
+        if not isinstance(error, (TypeError, ValueError)):
+            return None
+        text = str(error)
+        place = re.escape(f"tables[{name!r}]: {self._schemas[name].time}[")
+        row = re.match(rf"{place}(\d+)", text)
+        if row is None:
+            return None
+        at = int(row[1]) + first
+        return type(error)(f"{text[: row.start(1)]}{at}{text[row.end(1) :]}")
 
     def _add_link(self, name: str, column: str, first: int, values: Any, link: Link) -> None:
         """Adds the foreign keys of a batch."""

@@ -6,11 +6,11 @@ import glob
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 
 from pygsampler._engine.checks import describe
+from pygsampler._engine.error_conversion import ErrorConversion
 
 # What a schema may call a column.
 COLUMN_KINDS = ("number", "category", "text", "time", "embedding")
@@ -151,16 +151,16 @@ def _table(columns: Iterable[tuple[Any, Any]], where: str) -> Any:
         return pa.table([values for _, values in found], names=[name for name, _ in found])
 
 
-@contextmanager
-def errors_at(where: str) -> Iterator[None]:
+def errors_at(where: str) -> ErrorConversion:
     """Errors of other libraries, such as those of a database, as a ValueError with the table."""
-    try:
-        yield
-    except Exception as error:
+
+    def convert(error: Exception) -> Exception | None:
         if isinstance(error, MemoryError) or type(error) is RuntimeError:
             # The latter is Ctrl-C in a query of DuckDB.
-            raise
-        raise ValueError(f"{where}: {error}") from error
+            return None
+        return ValueError(f"{where}: {error}")
+
+    return ErrorConversion(convert, chained=True)
 
 
 def file_dataset(path: str, where: str) -> Any:

@@ -21,6 +21,7 @@ from pygsampler._arrays.datetimes import Kind, as_nanoseconds, as_numpy_dates, i
 from pygsampler._arrays.interning import BYTES, OFFSETS
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
+from pygsampler._engine.error_conversion import ErrorConversion
 from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler.datasets import _read_job, _read_options
 from pygsampler.datasets._sources import Files
@@ -81,7 +82,8 @@ def load(
     else:
         table = _table_of(files, plan)
     folder = os.path.dirname(os.path.abspath(target)) if target else None
-    with table.written(folder, progress) as written:
+    errors = ErrorConversion(table.reading_error)
+    with errors, table.written(folder, progress) as written:
         if written.names is not None:
             target = ""
         memory = _read_job.run(written.path, target, written.plan, progress, words)
@@ -165,8 +167,6 @@ class Table:
     @contextmanager
     def written(self, folder: str | None, progress: Progress) -> Iterator[Written]:
         """Writes the table into a temporary file in ``folder``, which goes when the block ends."""
-        import pyarrow as pa
-
         name = self._files.name
         if self.has_names and self._plan["numbering"] != "always":
             raise ValueError(
@@ -175,27 +175,27 @@ class Table:
         if self._plan["format"] in ("csv", "tsv"):
             for path in self._files.paths:
                 _check_quotes(path, self._dataset.format.parse_options.delimiter)
-        try:
-            names = self._names() if self.has_names else None
-            with tempfile.TemporaryDirectory(prefix="pygsampler-", dir=folder) as temporary:
-                # Errors of the engine name the file.
-                path = os.path.join(temporary, name or "edges")
-                self._write(path, names, progress)
-                data = [
-                    {**each, "column": _column_at(2 + i)}
-                    for i, each in enumerate(self._plan["data"])
-                ]
-                ends = {"src": {**_column_at(0), "mixed": True}, "dst": _column_at(1)}
-                plan = {**self._plan, **ends, "format": "arrow", "data": data}
-                if names is not None:
-                    plan.update(numbering="never", num_nodes=len(names))
-                yield Written(
-                    path, plan, None if names is None else _name_arrays(names), self.kinds
-                )
-        except pa.ArrowMemoryError:
-            raise
-        except pa.ArrowException as error:
-            raise ValueError(f"{name}: expected tables that can be read, got {error}") from None
+        names = self._names() if self.has_names else None
+        with tempfile.TemporaryDirectory(prefix="pygsampler-", dir=folder) as temporary:
+            # Errors of the engine name the file.
+            path = os.path.join(temporary, name or "edges")
+            self._write(path, names, progress)
+            data = [
+                {**each, "column": _column_at(2 + i)} for i, each in enumerate(self._plan["data"])
+            ]
+            ends = {"src": {**_column_at(0), "mixed": True}, "dst": _column_at(1)}
+            plan = {**self._plan, **ends, "format": "arrow", "data": data}
+            if names is not None:
+                plan.update(numbering="never", num_nodes=len(names))
+            yield Written(path, plan, None if names is None else _name_arrays(names), self.kinds)
+
+    def reading_error(self, error: Exception) -> Exception | None:
+        """Returns the ValueError for an error of Arrow, which comes from the content of files."""
+        import pyarrow as pa
+
+        if not isinstance(error, pa.ArrowException) or isinstance(error, MemoryError):
+            return None
+        return ValueError(f"{self._files.name}: expected tables that can be read, got {error}")
 
     def _place(self, column: dict[str, Any]) -> int:
         about, names = column["column"], self._schema.names

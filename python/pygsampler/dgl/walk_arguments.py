@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from dgl import DGLError
 from pygsampler._adapters.batch_number import batch_number_of_ids
 from pygsampler._adapters.engine_batch import engine_batch
 from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.error_conversion import ErrorConversion
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._sampling.batch_counter import fresh_seed, resolve_seed
 from pygsampler.dgl.homogeneous import HomogeneousIds
@@ -159,15 +159,17 @@ def walks_of(
     return engine_batch(sampler, graph, ids, walk_seed.epoch, walk_seed.batch)
 
 
-@contextmanager
-def as_dgl_errors(nodes: str = "nodes") -> Iterator[None]:
+def as_dgl_errors(nodes: str = "nodes") -> ErrorConversion:
     """Errors of ids and values as errors of DGL's too, by the names of its arguments."""
-    try:
-        yield
-    except IndexError as error:
-        raise DGLIndexError(_renamed(error, nodes)) from None
-    except ValueError as error:
-        raise DGLValueError(_renamed(error, nodes)) from None
+
+    def convert(error: Exception) -> Exception | None:
+        if isinstance(error, IndexError):
+            return DGLIndexError(_renamed(error, nodes))
+        if isinstance(error, ValueError):
+            return DGLValueError(_renamed(error, nodes))
+        return None
+
+    return ErrorConversion(convert)
 
 
 def _renamed(error: Exception, nodes: str) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pyarrow import ArrowException, flight
 
 from pygsampler import errors
+from pygsampler._engine.error_conversion import ErrorConversion
 
 logger = logging.getLogger("pygsampler.flight")
 
@@ -31,25 +30,24 @@ _KINDS: dict[str, type[Exception]] = {
 }
 
 
-@contextmanager
-def encode_error() -> Iterator[None]:
+def encode_error() -> ErrorConversion:
     """Makes errors of Flight's, of which a client can make the same again."""
-    try:
-        yield
-    except flight.FlightError:
-        raise
-    except ArrowException as error:
-        raise _flight("ValueError", f"arrays: expected a stream of Arrow's, got {error}") from None
-    except KeyError as error:
-        raise _flight("ValueError", str(error.args[0] if error.args else error)) from None
-    except tuple(_KINDS.values()) as error:
-        named = next(name for name, kind in _KINDS.items() if isinstance(error, kind))
-        raise _flight(named, str(error) or named) from None
-    except Exception:
-        logger.exception("a request has failed")
-        raise _flight(
-            "Error", "expected an answer, got a mistake of the server's (see its log)"
-        ) from None
+    return ErrorConversion(_encoded)
+
+
+def _encoded(error: Exception) -> Exception | None:
+    """Returns the error of Flight's for another one."""
+    if isinstance(error, flight.FlightError):
+        return None
+    if isinstance(error, ArrowException):
+        return _flight("ValueError", f"arrays: expected a stream of Arrow's, got {error}")
+    if isinstance(error, KeyError):
+        return _flight("ValueError", str(error.args[0] if error.args else error))
+    for name, kind in _KINDS.items():
+        if isinstance(error, kind):
+            return _flight(name, str(error) or name)
+    logger.error("a request has failed", exc_info=error)
+    return _flight("Error", "expected an answer, got a mistake of the server's (see its log)")
 
 
 def _flight(kind: str, text: str) -> Exception:

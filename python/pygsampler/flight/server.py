@@ -314,8 +314,13 @@ class _Flight(flight.FlightServerBase):  # type: ignore[misc]
     def do_get(self, context: Any, ticket: Any) -> Any:
         with encode_error():
             turn = self._answers.acquire_slot()
-            sent = self._answers.result(Ticket.read(_short(ticket.ticket)))
-            return flight.GeneratorStream(sent.schema, _Pieces(sent, turn))
+            try:
+                sent = self._answers.result(Ticket.read(_short(ticket.ticket)))
+                return flight.GeneratorStream(sent.schema, _Pieces(sent, turn))
+            except BaseException:
+                # A logger, for one, may hold the error, and this frame by its traceback.
+                turn.end()
+                raise
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         with encode_error():

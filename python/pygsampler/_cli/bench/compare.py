@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +27,7 @@ from pygsampler._cli.bench.contenders import BASELINE, Contender, Session
 from pygsampler._cli.bench.csc import CscGraph
 from pygsampler._cli.bench.libraries import first_line
 from pygsampler._cli.bench.machine import OtherLoad
+from pygsampler._engine.error_conversion import ErrorConversion
 
 if TYPE_CHECKING:
     from pygsampler._cli.bench.contenders import LoaderSession
@@ -114,16 +114,14 @@ class ContenderError(Exception):
         self.contender, self.error = contender, error
 
 
-@contextmanager
-def contender_errors(name: str) -> Iterator[None]:
+def contender_errors(name: str) -> ErrorConversion:
     """Raises what a contender raises as ContenderError; CheckError stays one."""
-    try:
-        yield
-    except CheckError:
-        raise
-    except Exception as error:
+
+    def convert(error: Exception) -> Exception | None:
         # Of any library and version: their classes of errors are not known.
-        raise ContenderError(name, error) from error
+        return None if isinstance(error, CheckError) else ContenderError(name, error)
+
+    return ErrorConversion(convert, chained=True)
 
 
 @dataclass
