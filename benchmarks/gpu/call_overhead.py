@@ -7,11 +7,8 @@ machine does falls on all alike. Times are of one batch, in microseconds.
 from __future__ import annotations
 
 import gc
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import ModuleType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -124,82 +121,7 @@ def ways(case: Case, direct: Direct, batches: list[torch.Tensor]) -> dict[str, C
             1e6 * many(direct, batches, min(size, MANY[0])) / count
         )
         found[f"sample_many of {size}"] = several(size)
-    found["DGL adapter without DGL's blocks"] = _adapter(case, direct, batches)
     return found
-
-
-def _adapter(case: Case, direct: Direct, batches: list[torch.Tensor]) -> Callable[[], float]:
-    """``sample_blocks`` with DGL's own making of blocks left out.
-
-    The DGL of PyPI is built without CUDA, so what the adapter asks of DGL and of a graph is played
-    by a few names here, which answer at once.
-    """
-    made = direct.made
-    indptr = made.indptr.to(made.indices.dtype)
-    with _names_of_dgl() as kind:
-        from pygsampler.dgl import PGSampler
-        from pygsampler.dgl import sampler as adapter
-
-    g = kind(indptr, made.indices)
-    sampler = PGSampler(list(case.fanouts), seed=1)
-    sampler.set_epoch(0)
-
-    def run() -> float:
-        kept, adapter.make_block = adapter.make_block, lambda graph, hop: hop
-        try:
-            return each(lambda number, seeds: sampler.sample_blocks(g, seeds), batches)
-        finally:
-            adapter.make_block = kept
-
-    return run
-
-
-class _Index:
-    """What is one graph of DGL's, wherever it is used."""
-
-
-class _Graph:
-    """A homogeneous graph as the adapter asks for it."""
-
-    ntypes = etypes = ("_",)
-
-    def __init__(self, indptr: torch.Tensor, indices: torch.Tensor) -> None:
-        self._csc = indptr, indices, indptr[:0]
-        self._graph = _Index()
-        self.device = indptr.device
-
-    def num_nodes(self) -> int:
-        return len(self._csc[0]) - 1
-
-    def formats(self) -> dict[str, list[str]]:
-        return {"created": ["csc"], "not created": []}
-
-    def adj_tensors(self, kind: str) -> tuple[torch.Tensor, ...]:
-        return self._csc
-
-
-@contextmanager
-def _names_of_dgl() -> Iterator[type]:
-    """While the adapter is imported, modules with the names that it takes from DGL."""
-
-    class BlockSampler:
-        def __init__(self, output_device: Any = None, **prefetch: Any) -> None:
-            self.output_device = output_device
-
-    parts = ("graph_index", "heterograph_index", "utils", "heterograph", "dataloading")
-    names = {f"dgl.{part}": ModuleType(f"dgl.{part}") for part in parts}
-    names["dgl"] = package = ModuleType("dgl")
-    for part in parts:
-        setattr(package, part, names[f"dgl.{part}"])
-    vars(package)["DGLGraph"] = _Graph
-    vars(names["dgl.heterograph"])["DGLBlock"] = object
-    vars(names["dgl.dataloading"])["BlockSampler"] = BlockSampler
-    sys.modules.update(names)
-    try:
-        yield _Graph
-    finally:
-        for name in names:
-            del sys.modules[name]
 
 
 def proven(direct: Direct, on_cpu: pgs.Graph, batches: list[torch.Tensor]) -> None:
