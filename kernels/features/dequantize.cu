@@ -38,22 +38,23 @@ __device__ __forceinline__ float of_e4m3(u32 code) {
   return __uint_as_float(bits | (code & 0x80) << 24);
 }
 
-// What N values take that stand side by side in a stored row.
-template <int N>
+// What N values take that stand side by side in a stored row. A kind is compiled, since a branch for
+// each value would take several times as long as its conversion.
+template <int N, u32 KIND>
 struct Codes {
   u64 low, high;  // high: of the last four of eight values of 16 bits
 
-  __device__ __forceinline__ void load(const char* row, u32 j, u32 kind) {
+  __device__ __forceinline__ void load(const char* row, u32 j) {
     high = 0;
-    if (kind <= QUANTIZED_BRAIN) {
+    if constexpr (KIND <= QUANTIZED_BRAIN) {
       row += 2 * (u64)j;
-      if (N == 8) {
+      if constexpr (N == 8) {
         ulonglong2 both = *(const ulonglong2*)row;
         low = both.x, high = both.y;
       } else {
         low = N == 4 ? *(const u64*)row : *(const u16*)row;
       }
-    } else if (kind != QUANTIZED_INT4) {
+    } else if constexpr (KIND != QUANTIZED_INT4) {
       row += j;
       low = N == 8 ? *(const u64*)row : N == 4 ? *(const u32*)row : *(const unsigned char*)row;
     } else {
@@ -62,9 +63,9 @@ struct Codes {
     }
   }
 
-  __device__ __forceinline__ float value(u32 j, u32 kind) const {
-    u64 word = j < 4 || kind > QUANTIZED_BRAIN ? low : high;
-    switch (kind) {
+  __device__ __forceinline__ float value(u32 j) const {
+    u64 word = j < 4 || KIND > QUANTIZED_BRAIN ? low : high;
+    switch (KIND) {
       case QUANTIZED_HALF: return of_half((u16)(word >> 16 * (j % 4)));
       case QUANTIZED_BRAIN: return of_brain((u16)(word >> 16 * (j % 4)));
       case QUANTIZED_FLOAT8: return of_e4m3((u32)(word >> 8 * j) & 0xFF);
@@ -104,7 +105,7 @@ __device__ __forceinline__ void write_values(char* row, u32 j, u32 to, const flo
 // What a lane reads that has nothing to read: zeros.
 __device__ const uint4 dequantize_nothing = {0, 0, 0, 0};
 
-template <int N>
+template <int N, u32 KIND>
 __device__ __forceinline__ void dequantize_rows(const DequantizeArgs& a) {
   const int AHEAD = 4;
   u32 first = (threadIdx.x & ((1u << a.group) - 1)) * N, step = (u32)N << a.group;
@@ -112,7 +113,7 @@ __device__ __forceinline__ void dequantize_rows(const DequantizeArgs& a) {
   u64 i = thread >> a.group, stride = ((u64)gridDim.x * DEQUANTIZE_THREADS) >> a.group;
   u32 size = a.columns * (a.to == READ_AS_FLOAT ? 4 : 2), j = first;
   while (i < a.count) {
-    Codes<N> codes[AHEAD];
+    Codes<N, KIND> codes[AHEAD];
     float scale[AHEAD];
     u64 row[AHEAD];
     u32 column[AHEAD];
@@ -134,7 +135,7 @@ __device__ __forceinline__ void dequantize_rows(const DequantizeArgs& a) {
         scale[c] = 1;
       }
       bool there = on[c] && !(a.by_id && outside);
-      codes[c].load(there ? a.stored + place * a.row : (const char*)&dequantize_nothing, there ? j : 0, a.kind);
+      codes[c].load(there ? a.stored + place * a.row : (const char*)&dequantize_nothing, there ? j : 0);
       // The group goes on together, where its last lanes have no column left, too.
       j += step;
       if (j - first >= a.columns) j = first, i += stride;
@@ -145,7 +146,7 @@ __device__ __forceinline__ void dequantize_rows(const DequantizeArgs& a) {
       float x[N];
 #pragma unroll
       for (int v = 0; v < N; v++) {
-        x[v] = codes[c].value(v, a.kind);
+        x[v] = codes[c].value(v);
         if (a.scales) x[v] = __fmul_rn(x[v], a.by_column ? __ldg(a.scales + column[c] + v) : scale[c]);
       }
       write_values<N>(a.out + row[c] * size, column[c], a.to, x);
@@ -153,10 +154,21 @@ __device__ __forceinline__ void dequantize_rows(const DequantizeArgs& a) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(DEQUANTIZE_THREADS) dequantize(const __grid_constant__ DequantizeArgs a) {
+template <u32 KIND>
+__device__ __forceinline__ void dequantize_kind(const DequantizeArgs& a) {
   switch (a.values) {
-    case 8: dequantize_rows<8>(a); break;
-    case 4: dequantize_rows<4>(a); break;
-    default: dequantize_rows<1>(a);
+    case 8: dequantize_rows<8, KIND>(a); break;
+    case 4: dequantize_rows<4, KIND>(a); break;
+    default: dequantize_rows<1, KIND>(a);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(DEQUANTIZE_THREADS) dequantize(const __grid_constant__ DequantizeArgs a) {
+  switch (a.kind) {
+    case QUANTIZED_HALF: dequantize_kind<QUANTIZED_HALF>(a); break;
+    case QUANTIZED_BRAIN: dequantize_kind<QUANTIZED_BRAIN>(a); break;
+    case QUANTIZED_FLOAT8: dequantize_kind<QUANTIZED_FLOAT8>(a); break;
+    case QUANTIZED_INT8: dequantize_kind<QUANTIZED_INT8>(a); break;
+    default: dequantize_kind<QUANTIZED_INT4>(a);
   }
 }
