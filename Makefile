@@ -28,6 +28,8 @@ WORKERS ?= 3
 FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+# Three workers and their companions compile the same tests, where none may keep the bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 # setup.py builds for this machine; tools/wheels.py names others itself.
 unexport PYGSAMPLER_TARGET
 

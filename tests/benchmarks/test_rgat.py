@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
+import tempfile
 import types
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from partners import partner
 
 import pygsampler as pgs
+from tests.support.interpreter import PYG, prepared
 
 torch = partner("torch")
 from pygsampler.torch import DataLoader  # noqa: E402
@@ -127,12 +127,25 @@ def test_relations_of_few_edges_project_sums(module: Any) -> None:
     assert not model.aggregates_first(few, torch.zeros(100, 2))
 
 
-def test_eight_processes_train(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.rgat", "--gpus", "8", "--device", "cpu", "--trial"]
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def forks(settings: dict[str, Any], world: int, timeout: float, name: str) -> list[dict[str, Any]]:
+    """Stands in for ``processes``, each of which would import torch and torch._dynamo again."""
+    code = f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
+    with tempfile.TemporaryDirectory() as scratch:
+        shared = {**settings, "world": world, "meeting": f"{scratch}/meeting"}
+        words = [[json.dumps({**shared, "rank": rank})] for rank in range(world)]
+        run = prepared(*PYG).run_together
+        ends = run(code, Path(scratch), words, [{}] * world, timeout=timeout)
+    assert not any(end.returncode for end in ends), "\n".join(end.stderr for end in ends)
+    return [json.loads(line) for line in ends[0].stdout.splitlines() if line.startswith("{")]
+
+
+def test_eight_processes_train(
+    module: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(module("__main__"), "processes", forks)
+    command = ["--gpus", "8", "--device", "cpu", "--trial", "--out", str(tmp_path)]
+    assert module("__main__").main(command) == 0
     content = json.loads((tmp_path / "rgat.json").read_text())
     assert [(row["gpus"], row["batch"]) for row in content["rows"]] == [(8, 16), (8, 32)]
     for row in content["rows"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +30,26 @@ def test_programs_of_processes_exist() -> None:
 
     for name in (RANK, EPOCH):
         assert importlib.util.find_spec(name), name
+
+
+def test_processes_give_the_rows_of_the_first_and_the_words_of_one_that_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from benchmarks.gpu.shared import processes
+
+    lines = (
+        "import json, pathlib, sys",
+        "settings = json.loads(sys.argv[1])",
+        "assert settings['rank'] != settings['bad'], 'expected another rank'",
+        "assert pathlib.Path(settings['meeting']).parent.is_dir()",
+        "print('a note', json.dumps(settings), sep=chr(10))",
+    )
+    (tmp_path / "rank_that_reports.py").write_text("\n".join(lines))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (row,) = processes({"bad": None}, 3, 60, "rank_that_reports")
+    assert (row["rank"], row["world"]) == (0, 3)
+    with pytest.raises(RuntimeError, match="expected another rank"):
+        processes({"bad": 1}, 2, 60, "rank_that_reports")
 
 
 def test_share_of_reads_that_leave_the_device() -> None:

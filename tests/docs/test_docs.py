@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from partners import partner
 
-from tests.support.interpreter import PYG, prepared
+from tests.support.interpreter import imports_of, prepared
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = sorted(ROOT.glob("docs/reference/*.md"))
@@ -111,8 +111,7 @@ def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     script.write_text(text)
     # Pages write files.
     monkeypatch.chdir(tmp_path)
-    modules = PYG if re.search(r"torch_geometric|pygsampler[. ].*\bpyg\b", text) else ()
-    done = prepared(*modules).run_file(script, scratch=tmp_path, timeout=600)
+    done = prepared(*imports_of(text)).run_file(script, scratch=tmp_path, timeout=600)
     output = done.stdout + done.stderr
     assert done.returncode == 0, output
     # What a destructor raises when the interpreter ends changes no exit status.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from partners import partner
 
-from tests.support.interpreter import PYG, prepared
+from tests.support.interpreter import imports_of, prepared
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Of 58 classes the largest has 10.5 %.
@@ -21,10 +21,10 @@ GUESSING = 10.5
 
 
 def run(name: str, *arguments: str) -> str:
-    modules = PYG if name.endswith("_pyg.py") else ()
+    path = EXAMPLES / name
     with tempfile.TemporaryDirectory() as scratch:
-        done = prepared(*modules).run_file(
-            EXAMPLES / name, *arguments, scratch=Path(scratch), timeout=600
+        done = prepared(*imports_of(path.read_text())).run_file(
+            path, *arguments, scratch=Path(scratch), timeout=600
         )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

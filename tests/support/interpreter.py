@@ -13,6 +13,7 @@ import atexit
 import functools
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -21,7 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 TORCH = ("numpy", "torch", "pygsampler.torch")
-PYG = ("torch_geometric.nn", "pygsampler.pyg")
+# PyG imports torch._dynamo anyway, which takes seconds, and which every optimizer imports.
+PYG = ("torch_geometric.nn", "torch._dynamo", "pygsampler.pyg")
 # The loop goes on in the first process alone: a fork leaves it, and has the script as its program.
 _SERVE = """
 import contextlib, gc, json, os, sys, warnings
@@ -176,6 +178,11 @@ class Interpreter:
             self.close()
             raise AssertionError(f"expected the script to end within {timeout} seconds")
         return process.stdout.readline().strip()
+
+
+def imports_of(script: str) -> Sequence[str]:
+    """Returns what ``prepared`` imports for a script: PYG if the script uses PyG or trains."""
+    return PYG if re.search(r"torch_geometric|pygsampler[. ].*\bpyg\b|\boptim\.", script) else ()
 
 
 @functools.cache
