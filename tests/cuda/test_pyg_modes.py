@@ -23,6 +23,7 @@ from pygsampler.pyg import (  # noqa: E402
     PGSampler,
     Sampler,
 )
+from tests.support.program_functions import around  # noqa: E402
 
 # PyG and torch warn of each other, and Python of the forks of torch's loader.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -102,11 +103,12 @@ def test_batches_of_edges_of_32_bits(options: dict[str, Any]) -> None:
 
 
 @on_a_gpu
-@pytest.mark.parametrize(
-    ("edges_on", "features_on"), [("cpu", "cuda"), ("cuda", "cpu"), ("cuda", "cuda")]
-)
+@pytest.mark.parametrize("features_on", ["cpu", "cuda"])
+@pytest.mark.parametrize("edges_on", ["cpu", "cuda"])
 @pytest.mark.parametrize("options", PLAIN, ids=str)
-def test_data_on_a_gpu(options: dict[str, Any], edges_on: str, features_on: str) -> None:
+def test_edges_and_features_are_where_the_data_has_them(
+    options: dict[str, Any], edges_on: str, features_on: str
+) -> None:
     for batch in compare(options, make_data(edges_on, features_on)):
         assert batch.n_id.is_cuda
         assert batch.e_id.is_cuda
@@ -132,22 +134,18 @@ def test_factors_of_links(labor: str) -> None:
     assert [*map(content, found)] == [*map(content, want)]
 
 
-def around(A: Any, seeds: Any) -> Any:
-    V = A[:, seeds].row() | seeds
-    return V, A[V, V].edata["edge_attr"]
-
-
+@pgs.program
 def two_hops(A: Any, seeds: Any) -> Any:
     B = A[:, A[:, seeds].row()].individual_sample(3)
-    return [A[:, B.row()].individual_sample(2).edata["edge_attr"], B.edata["edge_attr"]]
+    return [A[:, B.row()].individual_sample(2).edata["t"], B.edata["t"]]
 
 
 @on_devices
-@pytest.mark.parametrize("function", [around, two_hops])
-def test_programs_of_the_cpu(function: Any) -> None:
-    sampler = pgs.program(function)(seed=0)
+@pytest.mark.parametrize("program", [around, two_hops], ids=["around", "two_hops"])
+def test_programs_of_the_cpu(program: Any) -> None:
+    sampler = program(seed=0)
     data = make_data()
-    data.edge_attr = torch.arange(EDGES) % 3 + 1.0
+    data.t = torch.arange(EDGES) % 3 + 1.0
     for seeds in ([7, 3, 9], [7, 3, 7, 7], [5, 5]):
         results = []
         for device in ("cpu", "cuda"):

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch_graphs import csc
 
 import pygsampler as pgs
 from tests.support.partners import partner
@@ -22,8 +21,9 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from pygsampler._loader.capture import CapturedLoop  # noqa: E402
 from pygsampler.torch import DataLoader, capture  # noqa: E402
 from tests.support.assertions import assert_equal, contents  # noqa: E402
+from tests.support.ddp_static import Sage  # noqa: E402
 from tests.support.parity import emulated  # noqa: E402
-from tests.support.static_batches import assert_static  # noqa: E402
+from tests.support.static_batches import assert_static, make_graph  # noqa: E402
 
 pytestmark = pytest.mark.once
 # Tests without it run on the emulator, too.
@@ -34,16 +34,6 @@ SEEDS = torch.arange(0, 3000)
 OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True, "seed": 3}
 FEW_NODES = 1000
 FEW = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
-
-
-def make_graph(
-    dtype: Any = torch.int64, nodes: int = FEW_NODES, degree: int = 29, ids: bool = False
-) -> pgs.Graph:
-    random = torch.Generator().manual_seed(7)
-    indptr, indices = csc(nodes, degree, random, dtype)
-    edge_ids = torch.randperm(len(indices), generator=random) if ids else None
-    weights = torch.rand(len(indices), generator=random)
-    return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids, edge_data={"w": weights})
 
 
 def loaders(
@@ -443,20 +433,8 @@ def test_reductions_ignore_what_fills_up(graph: pgs.Graph, kind: str) -> None:
             assert not x.grad[len(made) :].any()
 
 
-class Sage(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        pairs = list(itertools.pairwise([WIDTH, 32, CLASSES]))
-        self.own = torch.nn.ModuleList(torch.nn.Linear(a, b) for a, b in pairs)
-        self.others = torch.nn.ModuleList(torch.nn.Linear(a, b, bias=False) for a, b in pairs)
-
-    def forward(self, batch: Any) -> Any:
-        h = batch.x
-        for place, block in enumerate(batch.blocks):
-            h = self.own[place](h[: block.num_dst_nodes]) + self.others[place](block.mean(h))
-            if place == 0:
-                h = torch.relu(h)
-        return h[batch.output_index]
+def sage() -> Any:
+    return Sage(WIDTH, CLASSES)
 
 
 def trainer(model: Any, **options: Any) -> Any:
@@ -518,10 +496,10 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, data: Any)
 @on_a_gpu
 def test_losses_of_a_plain_loop(graph: pgs.Graph, data: Any) -> None:
     eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
-    plain = trainer(Sage)
+    plain = trainer(sage)
     want = torch.stack([plain(batch).detach() for _ in range(3) for batch in eager])
     fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
-    loop = capture(trainer(Sage), fixed)
+    loop = capture(trainer(sage), fixed)
     got = torch.cat([loop.run() for _ in range(3)])
     # Steps that the device has not done yet are not counted.
     torch.cuda.synchronize()
@@ -539,7 +517,7 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph, data: Any) -> None:
 def test_a_batch_that_needs_more_room(graph: pgs.Graph, data: Any) -> None:
     """It is trained by a call of the step, and the graph is captured once more."""
     eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
-    plain = trainer(Sage)
+    plain = trainer(sage)
     want = torch.stack([plain(batch).detach() for _ in range(2) for batch in eager])
     sizes = [
         [(block.num_src_nodes, block.num_edges) for block in batch.blocks]
@@ -552,7 +530,7 @@ def test_a_batch_that_needs_more_room(graph: pgs.Graph, data: Any) -> None:
     options = {**data, **OPTIONS, "static": middle}
     fixed = DataLoader(graph, SEEDS, [7, 5], **options)
     calls = []
-    step = trainer(Sage)
+    step = trainer(sage)
     loop = capture(lambda batch: calls.append(1) or step(batch), fixed, warmup=1)
     got = torch.cat([loop.run() for _ in range(2)])
     assert fixed._static.epochs.remade > 0
@@ -678,7 +656,7 @@ def test_every_kernel_is_in_the_graph(graph: pgs.Graph, data: Any) -> None:
     from torch.profiler import ProfilerActivity, profile
 
     fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
-    loop = capture(trainer(Sage), fixed, warmup=1)
+    loop = capture(trainer(sage), fixed, warmup=1)
 
     def kernels(work: Any) -> Counter[str]:
         torch.cuda.synchronize()
@@ -728,7 +706,7 @@ def test_what_cannot_be_captured(graph: pgs.Graph, data: Any) -> None:
 def test_a_loop_that_is_left_or_closed(data: Any) -> None:
     graph = make_graph()
     fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
-    loop = capture(trainer(Sage), fixed, warmup=1)
+    loop = capture(trainer(sage), fixed, warmup=1)
     for _ in range(3):
         for place, _ in enumerate(loop):
             if place == 4:

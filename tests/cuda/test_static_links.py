@@ -6,7 +6,6 @@ import pickle
 from typing import Any
 
 import pytest
-from torch_graphs import csc
 
 import pygsampler as pgs
 
@@ -19,6 +18,7 @@ from tests.support.assertions import assert_equal, content  # noqa: E402
 from tests.support.static_batches import (  # noqa: E402
     assert_between,
     lengths,
+    make_graph,
     small_hetero_graph,
 )
 
@@ -44,15 +44,7 @@ def graph(torch: Any) -> pgs.Graph:
 @pytest.fixture
 def few(host_tensors: None) -> pgs.Graph:
     """A small graph on the device."""
-    return small_graph().to("cuda")
-
-
-def small_graph() -> pgs.Graph:
-    random = torch.Generator().manual_seed(7)
-    indptr, indices = csc(1000, 29, random, torch.int32)
-    edge_ids = torch.randperm(len(indices), generator=random)
-    weights = torch.rand(len(indices), generator=random)
-    return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids, edge_data={"w": weights})
+    return make_graph(torch.int32, ids=True).to("cuda")
 
 
 def loaders(
@@ -70,14 +62,6 @@ def assert_links(batch: Any, expected: Any) -> Any:
     assert_equal(trimmed.minibatch, expected.minibatch)
     assert_equal(trimmed[1:], expected[1:])
     return trimmed
-
-
-def edges_of(result: Any) -> list[Any]:
-    """The blocks of a batch of links, of all its hops."""
-    blocks: list[Any] = []
-    for hop in result.minibatch.blocks:
-        blocks += hop.values() if isinstance(hop, dict) else [hop]
-    return blocks
 
 
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -268,7 +252,7 @@ def test_edges_that_batches_leave_out(name: str) -> None:
                 others += content(expected.minibatch) != content(full.minibatch)
                 ids = edges[trimmed.input_id]
                 gone = torch.cat([ids, REVERSE[ids]]) if "reverse_eids" in options else ids
-                for block in edges_of(trimmed):
+                for block in trimmed.minibatch.blocks:
                     assert not torch.isin(block.edge_ids.cpu(), gone).any()
         assert others
         assert (fixed._static.epochs.remade > 0) == (static is not True)
@@ -336,7 +320,12 @@ def test_edges_of_types_that_batches_leave_out(name: str) -> None:
 def test_errors(few: pgs.Graph) -> None:
     edges, options = torch.arange(300), {"batch_size": 64, "static": True, "exclude": None}
     refused: list[tuple[Any, Any, dict[str, Any], str]] = [
-        (small_graph(), [5, 3], {}, "static: expected a graph on a CUDA device, got one on the C"),
+        (
+            make_graph(torch.int32, ids=True),
+            [5, 3],
+            {},
+            "static: expected a graph on a CUDA device, got one on the C",
+        ),
         (few, [5, 3], {"static": 1}, "static: expected a pair of sizes for .*, got int 1"),
         (few, [5, 3], {"static": [(1, 2)]}, "a pair of sizes for each of 2 blocks"),
         (few, [5, 3], {"shard_by": "batches"}, "expected 'seeds' with static, got 'batches'"),

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_graphs import csc
 
 import pygsampler as pgs
 
@@ -22,15 +21,10 @@ from pygsampler._sampling.torch_group import TorchGroup, TorchLauncher  # noqa: 
 from pygsampler.torch import DataLoader  # noqa: E402
 from tests.support.assertions import assert_equal, content, contents  # noqa: E402
 from tests.support.interrupts import at_every_moment  # noqa: E402
+from tests.support.static_batches import make_graph  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("host_tensors")
 SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
-
-
-def make_graph(dtype: Any = torch.int64) -> pgs.Graph:
-    indptr, indices = csc(1000, 29, dtype=dtype)
-    weights = torch.rand(len(indices), generator=torch.Generator().manual_seed(1))
-    return pgs.Graph.from_csc(indptr, indices, edge_data={"w": weights})
 
 
 @pytest.fixture
@@ -295,6 +289,8 @@ def test_a_forked_child_hears_why() -> None:
     assert sum(1 for _ in batches) == 10
 
 
+# A device with other memory has room for other groups.
+@pytest.mark.backends("emulator")
 def test_groups_are_as_large_as_a_budget_has_room_for(groups: list[int]) -> None:
     ends = np.random.default_rng(3).integers(0, 500, (2, 6000))
     graph = pgs.Graph.from_coo(*ends, num_nodes=500).to("cuda")

@@ -23,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in (
         f"backends(*names): where a test runs, of {', '.join(BACKENDS)}",
         "gpu: runs on a GPU, so `make gpu-check` runs it",
+        "once: depends on no partner, so `make test` runs it with the current ones alone",
     ):
         config.addinivalue_line("markers", line)
 

@@ -9,10 +9,22 @@ import torch
 
 import pygsampler as pgs
 from tests.support.assertions import assert_equal
+from tests.support.torch_graphs import csc
 
 # The node type and the edge type of a graph that has no types.
 NONE = "", "", ""
 FEW_NODES = {"a": 300, "b": 200, "none": 0, "alone": 40}
+
+
+def make_graph(
+    dtype: torch.dtype = torch.int64, nodes: int = 1000, degree: int = 29, ids: bool = False
+) -> pgs.Graph:
+    """Returns a graph with weights, and with ids of edges in another order if ``ids`` is true."""
+    random = torch.Generator().manual_seed(7)
+    indptr, indices = csc(nodes, degree, random, dtype)
+    edge_ids = torch.randperm(len(indices), generator=random) if ids else None
+    weights = torch.rand(len(indices), generator=random)
+    return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids, edge_data={"w": weights})
 
 
 def small_hetero_graph(dtype: torch.dtype = torch.int64) -> pgs.Graph:
