@@ -17,8 +17,7 @@ import pytest
 from tests.golden import digests
 from tests.golden.cases import Case, Sampled
 from tests.golden.results import SHA256, digest
-from tests.gpu import need_cuda, run_with_driver
-from tests.support.static_scripts import LINKS, PRELUDE, TYPED
+from tests.gpu import need_cuda
 
 HERE = Path(__file__).parent
 CASES = digests.cases()
@@ -80,20 +79,6 @@ def test_emulated_gpu_gives_the_same_results(emulator: Path) -> None:
     chosen = digests.to_run("cuda", emulated=True)
     assert len(chosen) > 200
     assert done.stdout == f"{len(chosen)} results on cuda as recorded\n"
-
-
-def test_loaders_of_an_emulated_gpu_give_the_same_batches(emulator: Path) -> None:
-    """Tensors on the CPU stand in for tensors on a GPU; static batches are trimmed."""
-    pytest.importorskip("torch", reason="needs torch")
-    code = """
-from tests.golden import digests
-eager, static = digests.loaded(emulated=True), digests.loaded(static=True)
-print(len(eager), digests.differing(eager, device="cuda"))
-print(len(static), digests.differing(static, device="cuda", form="static"))
-"""
-    said = run_with_driver(emulator, PRELUDE + TYPED + LINKS + code)
-    eager, static = digests.loaded(emulated=True), digests.loaded(static=True)
-    assert said == f"{len(eager)} []\n{len(static)} []\n"
 
 
 def test_every_case_has_a_digest_and_every_digest_a_case() -> None:

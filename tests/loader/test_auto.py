@@ -27,13 +27,9 @@ from pygsampler._loader.prefetch_tuner import (
 from pygsampler._loader.share_tuner import ShareTuner
 from pygsampler._loader.stats import EpochStats
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
-from tests.gpu import run_with_driver
-from tests.loader.test_data_loader_emulated import PRELUDE
 from tests.loader.test_prefetch import Desk
 from tests.loader.test_stats import Slow
 from tests.support.assertions import content, contents
-from tests.support.static_scripts import PRELUDE as STATIC
-from tests.support.static_scripts import ROWS
 
 NODES = 2000
 SEEDS = torch.arange(1200)
@@ -336,27 +332,6 @@ def test_a_gpu_that_cannot_be_used_is_left(
     assert arguments.choose_device(graph)[0] == "cpu"
 
 
-def test_on_a_device_it_changes_between_epochs(emulator: Path) -> None:
-    code = """
-from pygsampler._loader import prefetch_tuner, share_tuner
-prefetch_tuner.FIRST, prefetch_tuner.WAITING = 1, -1.0
-graph = make_graph()
-there = graph.to("cuda")
-options = dict(batch_size=32, shuffle=True)
-sampler = pgs.PGSampler([5, 3], seed=3)
-expected = DataLoader(graph, SEEDS, sampler, prefetch=0, **options)
-loader = DataLoader(there, SEEDS, sampler, prefetch="auto", device="auto", **options)
-for depth in (4, 8, 8):
-    assert loader.state_dict()["prefetch"] == depth
-    assert contents(loader) == contents(expected)
-text = loader.explain()
-assert "since the graph is there" in text, text
-assert '"auto" is 8' in text, text
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
-
-
 def test_caches_share_what_is_free_by_their_bytes() -> None:
     table, whole = (1_000_000, 400), 400_000_000
     # A place beside each row, its number, and the address of each row.
@@ -369,106 +344,6 @@ def test_caches_share_what_is_free_by_their_bytes() -> None:
     for room in (-5, 0, LEAST):
         assert rows_within([table, (100, 4)], room) == [0, 0]
     assert rows_within([(100, 0)], 1 << 30) == [0] and rows_within([], 1 << 30) == []
-
-
-def test_a_cache_is_chosen_once_and_changes_no_rows(emulator: Path) -> None:
-    code = """
-import json, pickle
-from pygsampler._loader import cache_tuner
-free = [12_000 + 4 * 2000 + 10_000_000 // 10]
-cache_tuner.memory_of = lambda device: (free[0], 10_000_000)
-cache_tuner.LEAST = 0
-graph, x, e = make_graph().to("cuda"), torch.randn(1000, 4), torch.randn(1000)
-options = dict(batch_size=32, shuffle=True, seed=3)
-given = {"x": x, "wide": torch.randn(1000, 8)}
-SEEDS = torch.arange(900)
-
-def check(loader, epochs, plain=None):
-    for epoch in range(epochs):
-        plain = DataLoader(graph, SEEDS, [5, 3], **options)
-        plain.set_epoch(epoch)
-        for expected, batch in zip(plain, loader, strict=True):
-            count = len(expected.input_nodes)
-            assert torch.equal(batch.input_nodes[:count], expected.input_nodes)
-            for name, rows in given.items():
-                assert torch.equal(batch.features[name], rows[batch.input_nodes])
-
-loader = DataLoader(graph, SEEDS, [5, 3], features=given, cache="auto", **options)
-assert "until a few batches are measured" in loader.explain()
-assert "cache" not in loader.state_dict()
-batches = iter(loader)
-for _ in range(15):
-    next(batches)
-assert loader._cache_tuner.rows is None
-next(batches)
-rows = loader._cache_tuner.rows
-# What is free but a tenth, by bytes: 16 and 32 a row, and what a cache takes beside.
-assert set(rows) == {"x", "wide"} and 0 < rows["x"] <= rows["wide"] < 1000
-list(batches)
-told = loader.stats()["features"]
-assert told["x"]["rows"] == told["wide"]["rows"] and 0 < told["x"]["hits"] < told["x"]["rows"]
-assert told["x"]["bytes"]["pinned"] + told["x"]["bytes"]["cuda:0"] == 16 * told["x"]["rows"]
-text = loader.explain()
-assert f"has {rows['x']} of 1000 rows of 'x'" in text and "after 16 batches, by epoch 0" in text
-free[0] = 10_000_000
-loader.set_epoch(0)
-check(loader, 2)
-assert loader._cache_tuner.rows == rows
-state = json.loads(json.dumps(loader.state_dict()))
-assert state["cache"] == rows
-# Another begins with them, and a copy has them.
-other = DataLoader(graph, SEEDS, [5, 3], features=given, cache="auto", **options)
-other.load_state_dict(state)
-next(iter(other))
-assert other._fetcher._nodes["x"].cached == rows["x"] and "loaded state" in other.explain()
-again = pickle.loads(pickle.dumps(loader))
-assert again._cache_tuner.rows == rows and again._fetcher._nodes["x"].cached == rows["x"]
-bad = DataLoader(graph, SEEDS, [5, 3], features=given, cache="auto", **options)
-for wrong, error in ((5, TypeError), ({"x": -1}, ValueError)):
-    try:
-        bad.load_state_dict({**state, "cache": wrong})
-    except error as found:
-        assert "state['cache']" in str(found)
-    else:
-        raise AssertionError(wrong)
-# Short epochs, no memory, features that have a cache, or are there.
-has_one = Features.from_tensor(x).cache(rows=7)
-for size, room, table, want in (
-    (300, 10_000_000, x, 1000), (300, 0, x, 0), (32, 10_000_000, has_one, 7),
-):
-    free[0] = room
-    loader = DataLoader(
-        graph, SEEDS, [5, 3], features={"x": table}, cache="auto", **{**options, "batch_size": size}
-    )
-    list(loader)
-    assert loader._fetcher._nodes["x"].cached == want
-    assert loader._cache_tuner.is_done
-    assert ('cache: "auto" is none' in loader.explain()) == (want != 1000)
-"""
-    assert run_with_driver(emulator, PRELUDE + ROWS + code) == ""
-
-
-def test_a_cache_of_static_batches_is_chosen_after_an_epoch(emulator: Path) -> None:
-    code = """
-from pygsampler._loader import cache_tuner
-cache_tuner.memory_of = lambda device: (10_000_000, 10_000_000)
-cache_tuner.LEAST = 0
-graph, x = make_graph().to("cuda"), torch.randn(1000, 4)
-options = dict(batch_size=64, shuffle=True, seed=3)
-fixed = DataLoader(
-    graph, SEEDS, [5, 3], static=True, features={"x": x}, cache="auto", **options
-)
-for epoch in range(3):
-    eager = DataLoader(graph, SEEDS, [5, 3], **options)
-    eager.set_epoch(epoch)
-    for expected, batch in zip(eager, fixed, strict=True):
-        assert torch.equal(batch.x[:len(expected.input_nodes)], x[expected.input_nodes])
-    assert fixed._fetcher._nodes["x"].cached == (1000 if epoch else 0)
-    assert fixed._static.epochs.remade >= (1 if epoch else 0)
-    told = fixed.stats()["features"]["x"]
-    assert told.get("hits", 0) == (told["rows"] if epoch else 0)
-"""
-    assert run_with_driver(emulator, STATIC + ROWS + code) == ""
 
 
 @pytest.mark.parametrize(
@@ -505,44 +380,6 @@ def test_the_share_with_the_shortest_steps_is_chosen(
     assert tuner.share == tuner.choice == choice
     epoch(tuner, 0.1)
     assert tuner.share == choice
-
-
-def test_a_share_is_chosen_by_epochs_and_changes_no_batch(emulator: Path) -> None:
-    code = """
-from pygsampler._loader import share_tuner
-share_tuner.LEAST = 1
-graph = make_graph()
-there = graph.to("cuda")
-options = dict(batch_size=32, shuffle=True)
-sampler = pgs.PGSampler([5, 3], seed=3)
-expected = DataLoader(graph, SEEDS, sampler, prefetch=0, **options)
-loader = DataLoader(there, SEEDS, sampler, gpu_share="auto", **options)
-for epoch, share in enumerate((1.0, 1.0, 0.5, 0.25)):
-    assert loader._share_tuner.share == share
-    assert "gpu_share" not in loader.state_dict()
-    assert f'"auto" is {share:g} in the next epoch' in loader.explain(), loader.explain()
-    if epoch == 2:
-        next(iter(loader))  # An epoch that is left is no measurement.
-        loader.set_epoch(2)
-    assert contents(loader) == contents(expected)
-choice = loader.state_dict()["gpu_share"]
-assert choice in (1.0, 0.5, 0.25)
-text = loader.explain()
-assert f'gpu_share: "auto" is {choice:g}, since a step took' in text and "with 0.25" in text, text
-other = DataLoader(there, SEEDS, sampler, gpu_share="auto", **options)
-other.load_state_dict({**loader.state_dict(), "gpu_share": 0.5})
-assert other._share_tuner.share == 0.5 and "as the loaded state has it" in other.explain()
-for wrong in (2, "all", True):
-    try:
-        other.load_state_dict({**loader.state_dict(), "gpu_share": wrong})
-    except (TypeError, ValueError) as error:
-        assert "state['gpu_share']: expected a number" in str(error)
-    else:
-        raise AssertionError(wrong)
-other.gpu_share = 0.5
-assert other._share_tuner is None and "gpu_share" not in other.explain()
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == ""
 
 
 def test_a_share_of_a_gpu_is_of_no_effect_on_the_cpu(graph: pgs.Graph) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ from relation_programs import CITES, EDGES, NODES, WRITES, cited_and_written, ma
 
 import pygsampler as pgs
 from pygsampler.torch import DataLoader, LinkLoader
-from tests.gpu import run_with_driver
 from tests.support.assertions import content, fields
-from tests.support.static_scripts import PRELUDE, TYPED
 
 SEEDS = {"paper": np.arange(0, 60, 2), "author": [3, 0, 39]}
 
@@ -133,33 +130,3 @@ def test_arrays_have_the_dtypes_of_the_graph(dtype: str, edge_ids: str | None) -
         ]
     arrow = batch.arrow()
     assert arrow.blocks[0][WRITES].edge_ids.to_pylist() == batch.blocks[0][WRITES].edge_ids.tolist()
-
-
-def test_batches_of_an_emulated_gpu_are_those_of_the_cpu(emulator: Path) -> None:
-    code = """
-from assertions import content
-from relation_programs import *
-
-# The memory of a batch is the device's.
-empty = torch.empty
-torch.empty = lambda *size, **how: copied(empty(*size, **how), 0)
-for dtype in ("int32", "int64"):
-    graph = make_graph(dtype)
-    on_gpu, sampler = graph.to("cuda"), cited_and_written(K=2, seed=5, weight="w")
-    seeds = {"paper": range(0, 60, 7), "author": [3, 0, 39]}
-    batch = sampler.sample(on_gpu, seeds, batch=3)
-    assert batch.device == "cuda:0" and batch.input_nodes["paper"].device == "cuda:0"
-    expected = content(sampler.sample(graph, seeds, batch=3))
-    assert content(batch) == content(batch.cpu()) == content(batch.torch()) == expected
-    x = {kind: torch.arange(4.0 * count).view(count, 4) for kind, count in NODES.items()}
-    options = dict(batch_size=4, shuffle=True, prefetch=3)
-    cpu = DataLoader(graph, seeds, sampler, features={"x": x}, **options)
-    gpu = DataLoader(on_gpu, seeds, sampler, **options)
-    found, wanted = list(gpu), list(cpu)
-    assert len(found) == len(wanted)
-    assert all(content(a).items() <= content(b).items() for a, b in zip(found, wanted))
-    assert all(batch.x["paper"].tolist() == x["paper"][batch.input_nodes["paper"].long()].tolist()
-               for batch in wanted)
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + TYPED + code) == "0\n"

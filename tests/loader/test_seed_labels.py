@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ import torch
 import pygsampler as pgs
 from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader
-from tests.gpu import run_with_driver
-from tests.support.static_scripts import PRELUDE, REPLAYS, ROWS, TYPED
 
 NODES, DAYS, SEED = 12, 10, 7
 # Each day has an edge to each node, whose id says the day.
@@ -235,70 +232,3 @@ def test_batches_without_labels_refuse_them(sampler: Any, times: Any) -> None:
 
 
 # There is no page-locked memory without a GPU, and no tensor of the device.
-ON_HOST = """
-from pygsampler._loader import seed_labels
-seed_labels.to_device = lambda rows, index: rows
-"""
-
-
-@pytest.mark.once
-def test_batches_of_the_engine_and_static_ones(emulator: Path) -> None:
-    code = """
-graph = make_graph().to("cuda")
-places = torch.arange(len(SEEDS))
-for options in (
-    {"prefetch": 0}, {"prefetch": 4}, {"drop_last": True, "rank": 1, "world_size": 3},
-    {"shuffle": False, "seed_weights": places}, {"features": {"x": torch.rand(1000, 2)}},
-):
-    options = dict(batch_size=64, shuffle=True, seed=3) | options
-    small = [(70, 9), (64, 1)]
-    fixed = DataLoader(graph, SEEDS, [5, 3], static=True, seed_labels=places, **options)
-    grown = DataLoader(graph, SEEDS, [5, 3], static=small, seed_labels=places.float(), **options)
-    options.pop("features", None)
-    eager = DataLoader(graph, SEEDS, [5, 3], seed_labels=places, **options)
-    rows = set()
-    for _ in range(2):
-        for expected, batch, other in zip(eager, fixed, grown, strict=True):
-            assert torch.equal(SEEDS[expected.y], expected.output_nodes)
-            count = len(expected.y)
-            assert torch.equal(batch.trimmed().y, expected.y)
-            assert len(batch.y) == len(batch.output_nodes)
-            assert (batch.y[count:] == -100).all()
-            assert torch.equal(other.trimmed().y, expected.y.float())
-            assert (other.y[count:] == 0).all()
-            rows.add(batch.y.data_ptr())
-    assert len(rows) == 1 and grown._static.epochs.remade > 0
-assert [b.y.tolist() for b in pickle.loads(pickle.dumps(fixed))]
-
-# A captured loop copies labels before it replays a step.
-options = dict(batch_size=64, shuffle=True, seed=3, seed_labels=places)
-eager = DataLoader(graph, SEEDS, [5, 3], **options)
-fixed = DataLoader(graph, SEEDS, [5, 3], static=True, **options)
-loop = capture.capture(lambda batch: batch.trimmed().y, fixed, warmup=2, stream=Stream())
-for _ in range(2):
-    for labels, expected in zip(loop, eager, strict=True):
-        assert labels.equal(expected.y)
-"""
-    run_with_driver(emulator, PRELUDE + ROWS + REPLAYS + ON_HOST + code)
-
-
-@pytest.mark.once
-def test_static_batches_by_type(emulator: Path) -> None:
-    code = """
-graph = typed_graph().to("cuda")
-TYPED_SEEDS = {"a": torch.arange(70), "b": torch.arange(90) % 60}
-places = {kind: torch.arange(len(of)) for kind, of in TYPED_SEEDS.items()}
-options = dict(batch_size=64, shuffle=True, seed=3, seed_labels=places)
-eager = DataLoader(graph, TYPED_SEEDS, [5, 3], **options)
-fixed = DataLoader(graph, TYPED_SEEDS, [5, 3], static=True, **options)
-for _ in range(2):
-    for expected, batch in zip(eager, fixed, strict=True):
-        made = batch.trimmed()
-        for kind, rows in expected.y.items():
-            seeds = TYPED_SEEDS[kind][rows]
-            assert torch.equal(seeds, expected.output_nodes[kind])
-            assert torch.equal(made.y[kind], rows)
-            assert (batch.y[kind][len(rows):] == -100).all()
-            assert len(batch.y[kind]) == len(batch.output_nodes[kind])
-"""
-    run_with_driver(emulator, PRELUDE + TYPED + ON_HOST + code)

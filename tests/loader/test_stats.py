@@ -24,8 +24,6 @@ from pygsampler._loader.prefetch import prefetch_in_order
 from pygsampler._loader.prefetch_control import PrefetchController
 from pygsampler.samplers import CompletedJob
 from pygsampler.torch import DataLoader
-from tests.gpu import run_with_driver
-from tests.loader.test_data_loader_emulated import PRELUDE
 from tests.support.assertions import contents
 
 NODES = 3000
@@ -362,35 +360,53 @@ def test_batches_do_not_depend_on_the_queue(graph: pgs.Graph, rows: bool) -> Non
         assert found == expected, pipeline
 
 
-def test_on_a_device_neither(emulator: Path) -> None:
-    """Queues, shares and traces; of a sampler that starts groups, and of one that does not."""
-    code = f"""
-class Own(pgs.PGSampler):
-    def launch(self, *args, **how):
-        return super().launch(*args, **how)
+class OwnLaunch(pgs.PGSampler):
+    """A sampler whose batches are launched one by one."""
 
-graph = make_graph()
-there = graph.to("cuda")
-options = dict(batch_size=32, shuffle=True)
-for sampler in (pgs.PGSampler([5, 3], seed=3), Own([5, 3], seed=3)):
-    expected = contents(DataLoader(graph, SEEDS, sampler, **options))
-    for pipeline in {PIPELINES!r}:
-        ahead = pipeline["prefetch"]
-        ahead = ahead[1] if isinstance(ahead, tuple) else ahead
-        share = None if type(sampler) is Own else [None, 0.001, 0.25, 1][ahead % 4]
-        loader = DataLoader(there, SEEDS, sampler, gpu_share=share, **pipeline, **options)
+    def launch(self, *args: Any, **options: Any) -> Any:
+        return super().launch(*args, **options)
+
+
+FEW = SEEDS[:300]
+
+
+@pytest.fixture
+def few(host_tensors: None) -> tuple[pgs.Graph, pgs.Graph]:
+    """A graph on the CPU and on a device."""
+    graph = pgs.Graph.from_csc(*csc(1000, 29))
+    return graph, graph.to("cuda")
+
+
+@pytest.mark.backends("emulator", "cuda")
+@pytest.mark.parametrize("kind", [pgs.PGSampler, OwnLaunch])
+def test_batches_of_a_device_do_not_depend_on_the_queue(
+    few: tuple[pgs.Graph, pgs.Graph], kind: type[pgs.PGSampler]
+) -> None:
+    graph, there = few
+    options: dict[str, Any] = {"batch_size": 32, "shuffle": True}
+    sampler = kind([5, 3], seed=3)
+    expected = contents(DataLoader(graph, FEW, sampler, **options))
+    for number, pipeline in enumerate(PIPELINES):
+        share = None if kind is OwnLaunch else [None, 0.001, 0.25, 1][number % 4]
+        loader = DataLoader(there, FEW, sampler, gpu_share=share, **pipeline, **options)
         assert contents(loader) == expected, pipeline
         stats = loader.stats()
         assert stats["batches"] == len(expected)
         assert stats["edges"] == sum(batch[".num_edges"] for batch in expected)
-for mode in ("fused", "queue"):
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
+
+
+@pytest.mark.backends("emulator", "cuda")
+@pytest.mark.parametrize("mode", ["fused", "queue"])
+def test_batches_do_not_depend_on_the_share_of_a_device(
+    few: tuple[pgs.Graph, pgs.Graph], mode: str
+) -> None:
+    graph, there = few
+    options: dict[str, Any] = {"batch_size": 32, "shuffle": True}
     sampler = pgs.PGSampler([5, 3], seed=3, mode=mode)
-    loader = DataLoader(there, SEEDS, sampler, gpu_share=0.01, **options)
-    want = contents(DataLoader(graph, SEEDS, pgs.PGSampler([5, 3], seed=3), **options))
-    assert contents(loader) == want, mode
-print(pgs.cuda.memory_stats(0)["flights"])
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
+    loader = DataLoader(there, FEW, sampler, gpu_share=0.01, **options)
+    want = DataLoader(graph, FEW, pgs.PGSampler([5, 3], seed=3), **options)
+    assert contents(loader) == contents(want)
 
 
 @pytest.mark.parametrize(
@@ -627,22 +643,20 @@ def test_a_trace_that_cannot_be_written(graph: pgs.Graph, tmp_path: Path) -> Non
     assert sum(1 for _ in loader) == 2
 
 
-def test_a_trace_of_a_device(emulator: Path, tmp_path: Path) -> None:
-    code = f"""
-sys.path.append({str(Path(__file__).parents[2])!r})
-there = make_graph().to("cuda")
-for prefetch in (0, 2, 8):
-    loader = DataLoader(there, SEEDS, [5, 3], batch_size=32, prefetch=prefetch, seed=1)
-    loader.trace({str(tmp_path)!r} + f"/{{prefetch}}.json")
-    print(sum(1 for _ in loader))
-"""
-    assert run_with_driver(emulator, PRELUDE + code) == "10\n" * 3
-    for prefetch in (0, 2, 8):
-        _, spans = read(tmp_path / f"{prefetch}.json")
-        for name in ("sample", "next", "train"):
-            assert set(by_batch(spans, name)) == set(range(10))
-        groups = [span["args"].get("batches", 1) for span in spans if span["name"] == "sample"]
-        assert groups == ([4, 4, 2] if prefetch == 8 else [1] * 10)
+@pytest.mark.backends("emulator", "cuda")
+@pytest.mark.parametrize("prefetch", [0, 2, 8])
+def test_a_trace_of_a_device(
+    few: tuple[pgs.Graph, pgs.Graph], tmp_path: Path, prefetch: int
+) -> None:
+    path = tmp_path / "trace.json"
+    loader = DataLoader(few[1], FEW, [5, 3], batch_size=32, prefetch=prefetch, seed=1)
+    loader.trace(str(path))
+    assert len(list(loader)) == 10
+    _, spans = read(path)
+    for name in ("sample", "next", "train"):
+        assert set(by_batch(spans, name)) == set(range(10))
+    groups = [span["args"].get("batches", 1) for span in spans if span["name"] == "sample"]
+    assert groups == ([4, 4, 2] if prefetch == 8 else [1] * 10)
 
 
 # ---- ends ----

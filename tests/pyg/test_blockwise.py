@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterator
 from inspect import signature
 from typing import Any
 
@@ -26,16 +25,9 @@ from pygsampler.pyg import (
     layers,
 )
 
+pytestmark = pytest.mark.usefixtures("double_precision")
 DEGREES = {"deg": torch.tensor([1, 5, 9, 4])}
 AGGREGATORS = {"aggregators": ["mean", "max", "std"], "scalers": ["identity", "amplification"]}
-
-
-@pytest.fixture(autouse=True)
-def double() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 # A model, its options, and the values of edges that it takes.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -42,15 +41,8 @@ from pygsampler.pyg import NeighborLoader, blockwise
 from pygsampler.pyg.table_rows import TableRows
 from pygsampler.torch import DataLoader
 
+pytestmark = pytest.mark.usefixtures("double_precision")
 NODES = 200
-
-
-@pytest.fixture(autouse=True)
-def double() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def graph() -> pgs.Graph:

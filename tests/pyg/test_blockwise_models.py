@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -44,13 +43,7 @@ from torch_geometric.utils import trim_to_layer
 
 from pygsampler.pyg import NeighborLoader, blockwise, layers
 
-
-@pytest.fixture(autouse=True)
-def double() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def sage(**options: Any) -> Any:

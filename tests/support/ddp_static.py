@@ -23,9 +23,9 @@ NODES, CLASSES, WIDTH, BATCH, EPOCHS = 4000, 5, 16, 64, 3
 
 
 class Sage(torch.nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int = WIDTH, classes: int = CLASSES) -> None:
         super().__init__()
-        pairs = (WIDTH, 32), (32, CLASSES)
+        pairs = (width, 32), (32, classes)
         self.own = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in pairs)
         self.others = torch.nn.ModuleList(torch.nn.Linear(*pair, bias=False) for pair in pairs)
 
