@@ -74,11 +74,9 @@ def test_the_version_is_that_of_the_installed_package(run_python):
 
     try:
         expected = version("pygsampler")
-    except PackageNotFoundError:
-        with pytest.raises(PackageNotFoundError):
-            _ = pgs.__version__
-    else:
-        assert pgs.__version__ == expected
+    except PackageNotFoundError:  # from python/, without an installation
+        expected = "0+unknown"
+    assert pgs.__version__ == expected
 
 
 def test_a_missing_extension_says_what_and_where(monkeypatch, tmp_path):

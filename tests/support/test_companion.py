@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.emulator.build import ROOT, compilers
+from tests.emulator.build import ROOT, build, compilers
 
 pytestmark = [
     pytest.mark.once,
@@ -145,6 +145,7 @@ def running(process: int) -> bool:
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_a_companion_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> None:
+    build(tmp_path / "emulator")  # before the deadline of what follows: it may compile for minutes
     parent = subprocess.Popen(
         command(tmp_path, WAITS),
         cwd=tmp_path,
