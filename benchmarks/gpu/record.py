@@ -36,9 +36,16 @@ class Budget:
 class Record:
     """A part's results: where and with what, rows, and what the budget left out."""
 
-    def __init__(self, part: str, folder: Path, arguments: list[str], commit: str | None) -> None:
+    def __init__(
+        self,
+        part: str,
+        folder: Path,
+        arguments: list[str],
+        commit: str | None,
+        module: str = "benchmarks.gpu",
+    ) -> None:
         self.path = folder / f"{part}.json"
-        self.content = environment.describe(arguments, "benchmarks.gpu")
+        self.content = environment.describe(arguments, module)
         if commit:
             # The package was built elsewhere: what git says here is not its state.
             self.content["commit"] = commit

@@ -247,8 +247,9 @@ def measure(process: Process, graph: pgs.Graph, rows: dict[str, Any], batch: int
             found["captured"] = loop.captured
     if not all(bool(each.isfinite().all()) for each in losses):
         raise CheckError(f"losses that are not finite: {losses}")
-    found["seeds_per_second_per_gpu"] = 1e3 * batch / found["step_ms"]
-    found["sampling_share"] = found["sampling_ms"] / found["step_ms"]
+    fastest = min(found["eager_ms"], found["step_ms"])
+    found["seeds_per_second_per_gpu"] = 1e3 * batch / fastest
+    found["sampling_share"] = found["sampling_ms"] / fastest
     found["watts"] = power.watts
     if process.cuda:
         found["torch_gb"] = process.slowest(torch.cuda.max_memory_allocated() / 1e9)

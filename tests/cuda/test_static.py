@@ -251,7 +251,8 @@ def test_layers_of_pyg_ignore_what_fills_up(
         batch._attach("x", x[batch.input_nodes.long().cpu()].to(place))
         out = model(batch)[:seeds]
         out.backward(ways.to(place))
-        return out.detach().cpu(), [each.grad.cpu() for each in model.parameters()]
+        # Copies: `to` moves gradients in place.
+        return out.detach().cpu(), [each.grad.clone().cpu() for each in model.parameters()]
 
     expected, batch = next(zip(*loaders(few, [5, 3]), strict=True))
     seeds = len(expected.output_nodes)
@@ -704,7 +705,7 @@ def test_what_cannot_be_captured(graph: pgs.Graph, data: Any) -> None:
 
 @on_a_gpu
 def test_a_loop_that_is_left_or_closed(data: Any) -> None:
-    graph = make_graph()
+    graph = make_graph(torch.int32, NODES, 40).to("cuda")
     fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
     loop = capture(trainer(sage), fixed, warmup=1)
     for _ in range(3):

@@ -76,3 +76,22 @@ def gpu_rgcn(record: Record) -> str:
     ]
     head = ["model", "types of edges", "loader, ms", "step, ms", "by the CPU: loader, ms"]
     return f"{source(record)}\n{table([*head, 'step, ms'], rows, 5)}"
+
+
+@figure("gpu/rgat.json", unmeasured("python -m benchmarks.rgat --out FOLDER"))
+def gpu_rgat(record: Record) -> str:
+    """R-GAT in the shape of MLPerf's benchmark: steps, what they wait for, memory."""
+    theirs = record["model"]["mlperf_seeds_per_second_per_gpu"]
+    rows = []
+    for row in record["rows"]:
+        rate = row["seeds_per_second_per_gpu"]
+        cells = [f"{row['gpus']}", f"{row['batch']:,}", f"{row['input_nodes'] / 1e6:.2f}"]
+        cells += [f"{row[key]:.1f}" for key in ("eager_ms", "step_ms")]
+        cells += [f"{rate:,.0f}", f"{rate / theirs:.2f}"]
+        cells += [f"{row['sampling_ms']:.2f}", f"{row['loader_ms']:.1f}"]
+        cells += [f"{row['engine_gb']:.0f} + {row['torch_gb']:.0f}", f"{row['watts']:.0f}"]
+        rows.append(cells)
+    head = ["GPUs", "seeds a GPU", "million nodes", "eager step, ms", "captured, ms"]
+    head += ["seeds/s a GPU", "times MLPerf's", "sampling, ms", "with rows, ms"]
+    head += ["GB: graph and rows + torch", "W"]
+    return f"{source(record)}\n{table(head, rows, len(head))}"
