@@ -254,21 +254,21 @@ def test_layers_of_pyg_ignore_what_fills_up(
         # Copies: `to` moves gradients in place.
         return out.detach().cpu(), [each.grad.clone().cpu() for each in model.parameters()]
 
-    expected, batch = next(zip(*loaders(few, [5, 3]), strict=True))
-    seeds = len(expected.output_nodes)
-    ways = torch.randn(seeds, 5)
-    for name in LAYERS:
-        results = []
-        for layout in LAYOUTS:
-            torch.manual_seed(0)
-            model = OfPyg(name, 2, layout)
-            # On the host: layers reduce what lies there.
-            results.append(trained(expected.to("cpu"), model, seeds, ways))
-            results.append(trained(batch, model, seeds, ways))
-        (want, slopes), *others = results
-        assert want.abs().max() > 0.01 and len(slopes) >= 4
-        for result in others:
-            torch.testing.assert_close(result, (want, slopes), rtol=1e-3, atol=1e-4)
+    for expected, batch in itertools.islice(zip(*loaders(few, [5, 3]), strict=True), 3):
+        seeds = len(expected.output_nodes)
+        ways = torch.randn(seeds, 5)
+        for name in LAYERS:
+            results = []
+            for layout in LAYOUTS:
+                torch.manual_seed(0)
+                model = OfPyg(name, 2, layout)
+                # On the host: layers reduce what lies there.
+                results.append(trained(expected.to("cpu"), model, seeds, ways))
+                results.append(trained(batch, model, seeds, ways))
+            (want, slopes), *others = results
+            assert want.abs().max() > 0.01 and len(slopes) >= 4
+            for result in others:
+                torch.testing.assert_close(result, (want, slopes), rtol=1e-3, atol=1e-4)
 
 
 @on_devices

@@ -289,10 +289,12 @@ def test_an_error_in_the_loop() -> None:
 def test_a_closed_graph() -> None:
     loader = on_gpu(prefetch=3)
     batches = iter(loader)
-    next(batches)
+    kept = next(batches)
+    values = content(kept)
     loader.graph.close()
     with pytest.raises(pgs.errors.ClosedError):
         list(batches)
+    assert content(kept) == values
     with pytest.raises(pgs.errors.ClosedError):
         next(iter(loader))
 
