@@ -213,6 +213,8 @@ def long_rows(device: str) -> None:
                     block.weighted_sum(x, scores),
                     block.softmax(scores),
                     block.attention(x, x.sum(2), own.sum(2), edge=scores),
+                    # Heads that share rows.
+                    block.attention(x[:, :1], x.sum(2), own.sum(2), edge=scores),
                     block.attention_v2(x, own, x[0]),
                 ]
                 grads = torch.autograd.grad(sum(one.float().sum() for one in made), leaves)
@@ -610,8 +612,10 @@ def contexts() -> None:
 # What the kernels of each file are called, {a,b} being either. tests/packaging/test_gpu_check.py
 # compares them with the sources, whose macros make most of the names.
 KERNELS = {
-    "attention": "attention_{forward,backward,fold,pieces,scores,scores_back}",
-    "attention_half": "attention_half_{forward,backward,fold,pieces,scores,scores_back}",
+    "attention": "attention_{forward,backward}{,_shared} "
+    "attention_{fold,pieces,scores,scores_back}",
+    "attention_half": "attention_half_{forward,backward}{,_shared} "
+    "attention_half_{fold,pieces,scores,scores_back}",
     "bsp": "bsp_{seeds,count,draw,choose,gather,check,number}{32,64}",
     "cache": "cache_{tally,touch,bid,put}",
     "context": "context{32,64}",
