@@ -35,12 +35,12 @@ const (
 )
 
 // DeviceGather enqueues copies of rows of tables, as cuda.Gather describes, and for quantized
-// tables cuda.Dequantize after it, or in its place. The address list holds 11 integers for each table: the address,
-// number and bits of the ids; the address of the table, its rows, and the bytes of a row; the
-// address of the cached rows, and the address of the cache slot of each row of the table, or 0 and
-// 0; the address of the result; the address of the count of rows from the cache, or 0; the address
-// for the position of an id outside of the table, or 0. gatherQuantized is added to the bits of the
-// ids of a quantized table. beside leaves room on the device for other work.
+// tables cuda.Dequantize after it, or in its place. The address list holds 11 integers for each
+// table: the address, number and bits of the ids; the address of the table, its rows, and the bytes
+// of a row; the address of the cached rows, and the address of the cache slot of each row of the
+// table, or 0 and 0; the address of the result; the address of the count of rows from the cache, or
+// 0; the address for the position of an id outside of the table, or 0. gatherQuantized is added to
+// the bits of the ids of a quantized table. beside leaves room on the device for other work.
 func DeviceGather(device, count, list int64, beside bool, stream int64) error {
 	if list == 0 || count < 1 || count > mostGathers {
 		return Errorf(KindValue, "list: expected 1 to %d tables at an address, got %d at %#x", mostGathers, count, list)

@@ -15,8 +15,8 @@ authors, institutions and fields; 1024 papers a batch, (10, 10) for each type of
 - hgt          the whole graph by ``HGTSampler``, which chooses 1024 of each type, and as many again
 
 Batches of the GPU are compared with the CPU engine's before a clock starts, every array of them.
-``us`` are calls of ``sample`` one by one, with the seeds on the host; the
-batch is complete when a call returns. The CPU makes a batch of ``hgt`` and of LABOR on one core.
+``us`` are calls of ``sample`` one by one, with the seeds on the host; the batch is complete when a
+call returns. The CPU makes a batch of ``hgt`` and of LABOR on one core.
 """
 
 from __future__ import annotations
