@@ -8,6 +8,7 @@
 #   ARCH='x86_64 aarch64' the processors that make wheels builds for, this machine's if not given
 #   TAG=v...              the tag that make release has to agree with, none if not given
 #   WHEEL=file            the wheel that the tests install and examine; if not given, one is built here
+#   KERNELS='sm_90 ...'   the GPU architectures of make wheels, and those that WHEEL has at least; all if not given
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -22,6 +23,7 @@ ENV ?= current
 ARGS ?=
 # Names that others have in their environments, too: on the command line alone.
 ARCH =
+KERNELS =
 TAG =
 WHEEL ?=
 WORKERS ?= 3
@@ -189,7 +191,7 @@ test-go: embedded ## the tests of the Go core, then those of concurrent code und
 
 # The kernels that Go embeds, of the architectures that the tests need. Unchanged files stay.
 embedded: $(tools)/made
-	$(tools)/bin/python kernels/compile.py $(if $(WHEEL),,$(some))
+	$(tools)/bin/python kernels/compile.py $(if $(WHEEL),$(KERNELS),$(some))
 
 # Tests of what depends on no partner run with the current ones alone.
 repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
@@ -199,7 +201,8 @@ repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
 # worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
 # Three workers on two cores: a worker waits a fifth of its time for processes that it has started.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) \
+		PYGSAMPLER_TESTED_KERNELS='$(if $(WHEEL),$(KERNELS),sm_90 compute_75)' $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results
@@ -239,7 +242,7 @@ wheel: dist/made ## the wheel in dist/, with its size and what auditwheel says o
 	$(tools)/bin/auditwheel show dist/*.whl
 
 wheels: .venv-wheels/made ## manylinux wheels of ARCH for every Python, checked and tried, in wheelhouse/
-	PYGSAMPLER_ARCHITECTURES= .venv-wheels/bin/python tools/wheels.py $(ARCH)
+	PYGSAMPLER_ARCHITECTURES='$(KERNELS)' .venv-wheels/bin/python tools/wheels.py $(ARCH)
 
 release: .venv-wheels/made ## sdist, wheels of ARCH (of both if not given), checksums, bill of materials, in release/
 	.venv-wheels/bin/python tools/release.py $(if $(TAG),--tag '$(TAG)') $(ARCH)

@@ -53,9 +53,26 @@ def pytest_collection_finish() -> None:
     Partners and collected tests are a million objects, all of which each call of gc.collect() in a
     test, and each collection of Python's own, would look at again.
     """
+    leave_out_of_collections()
+    seed_no_missing_devices()
+
+
+def leave_out_of_collections() -> None:
+    """Has later collections look at nothing that is there now."""
     gc.collect()
     gc.freeze()
-    seed_no_missing_devices()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Leaves what the tests of a file brought, too: compiled models are a million objects."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is not None and nextitem.path != item.path:
+            leave_out_of_collections()
 
 
 def seed_no_missing_devices() -> None:

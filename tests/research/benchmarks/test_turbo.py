@@ -31,7 +31,8 @@ def kernels(direct, batches):
     good = (options.get("degree_threshold") == 64) + (options.get("block_threshold") == 512)
     return found | {{"reservoir_order": 2.0 - 0.5 * good}}
 
-with on_emulator(turbo, drawing=kernels):
+with on_emulator(turbo, drawing=kernels, FANOUTS=(10,), SWEPT_FANOUTS=(15,), DEGREES=(0, 64, 1 << 40),
+                 BLOCKS=(None, 64, 512), _COUNT=4, _WARM=2):
     kept = record.Record("turbo", Path({out!r}), ["turbo", "--trial"], "0" * 40)
     turbo.run(kept, record.Budget(600), True)
     kept.write()
@@ -46,8 +47,8 @@ def test_on_the_emulator(emulator: Path, tmp_path: Path, seen: bool) -> None:
     text = run_with_driver(emulator, CODE.format(root=str(ROOT), out=str(tmp_path), seen=seen))
     content = json.loads((tmp_path / "turbo.json").read_text())
     kinds = [row["kind"] for row in content["rows"]]
-    assert (kinds.count("kernel"), kinds.count("hops")) == (6, 1)
-    assert kinds.count("sweep") == 18
+    assert (kinds.count("kernel"), kinds.count("hops")) == (2, 1)
+    assert kinds.count("sweep") == 6
     assert not content["left_out"]
     for row in content["rows"]:
         if row["kind"] != "sweep":
