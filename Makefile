@@ -3,6 +3,7 @@
 #   ENV=current|classic   the set of test partners (tests/requirements-$(ENV).txt)
 #   ARGS=...              more arguments for pytest, the benchmarks or the kernels' compiler
 #   WORKERS=3             how many processes pytest shares the tests between
+#   SLOW=yes              the tests marked slow, too, as before a release
 #   FUZZTIME=60s          how long make fuzz-go runs each of its targets
 #   PYTHON=python3        the interpreter that all environments are made from
 #   ARCH='x86_64 aarch64' the processors that make wheels builds for, this machine's if not given
@@ -26,6 +27,7 @@ ARCH =
 KERNELS =
 TAG =
 WHEEL ?=
+SLOW ?=
 WORKERS ?= 3
 FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -178,7 +180,7 @@ quickstart: ## install into an environment of its own, train on a real graph, dr
 # Two jobs at once: compilers and downloads have little use for each other's resources, and linters,
 # the site and the linker of Go's tests take one processor each. What each prints stays in one piece.
 checks := test-go $(if $(filter current,$(ENV)),lint docs)
-test: ## every check; with ENV=classic those that depend on its partners
+test: ## the checks; with ENV=classic those that depend on its partners, with SLOW=yes slow ones, too
 	$(MAKE) --no-print-directory -j2 $(tested)/made $(tests)/made $(if $(filter current,$(ENV)),.venv-docs/made)
 	$(MAKE) --no-print-directory embedded
 	$(MAKE) --no-print-directory -j2 -Otarget $(checks)
@@ -194,7 +196,9 @@ embedded: $(tools)/made
 	$(tools)/bin/python kernels/compile.py $(if $(WHEEL),$(KERNELS),$(some))
 
 # Tests of what depends on no partner run with the current ones alone.
-repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
+left_out := $(strip $(if $(filter-out current,$(ENV)),once) $(if $(SLOW),,slow))
+space := $() $()
+chosen := $(if $(left_out),-m 'not ($(subst $(space), or ,$(left_out)))')
 
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work;
 # of two threads of each process on cores that are busy, one waits for the other.
@@ -202,7 +206,7 @@ repeated := $(if $(filter-out current,$(ENV)),-m 'not once')
 # Three workers on two cores: a worker waits a fifth of its time for processes that it has started.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) \
-		PYGSAMPLER_TESTED_KERNELS='$(if $(WHEEL),$(KERNELS),sm_90 compute_75)' $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(repeated) $(ARGS)
+		PYGSAMPLER_TESTED_KERNELS='$(if $(WHEEL),$(KERNELS),sm_90 compute_75)' $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(chosen) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results

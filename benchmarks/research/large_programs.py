@@ -24,6 +24,7 @@ from ..gpu.record import Budget, Record
 from .turbo_training import busy_share
 
 SHAPES = ("papers100m", "friendster")
+_SETS, _CALLS = 24, 4
 
 
 def measure(shape: str, place: str, at: programs.Setting, graphs: Any, sets: Any) -> dict[str, Any]:
@@ -37,9 +38,10 @@ def measure(shape: str, place: str, at: programs.Setting, graphs: Any, sets: Any
     graph = pgs.cuda.memory_stats()["used"]
     found = ours(sampler, there, own)
     held = (pgs.cuda.memory_stats()["reserved"] - graph) / 1e6
+    calls = range(_CALLS)
     busy = {
         "one": busy_share(lambda: (sampler.sample(there, seeds, epoch=2) for seeds in own)),
-        "many": busy_share(lambda: (sampler.sample_many(there, own, epoch=2) for _ in range(4))),
+        "many": busy_share(lambda: (sampler.sample_many(there, own, epoch=2) for _ in calls)),
     }
     row = {"shape": shape, "place": place, "setting": at.name, "seeds": at.seeds}
     return {**row, **found, "memory_mb": round(held, 1), "busy": busy}
@@ -60,7 +62,7 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
         share = Budget(budget.left() / (len(shapes) - number))
         made = make(shape, torch.int32)
         here, _, _ = with_data(made)
-        sets = made.seeds(max(at.seeds for at in programs.SETTINGS), 24, torch.int64)
+        sets = made.seeds(max(at.seeds for at in programs.SETTINGS), _SETS, torch.int64)
         # The copy that programs read has the weights, so the graph alone is not needed there.
         del made
         gc.collect()

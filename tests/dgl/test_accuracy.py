@@ -51,6 +51,7 @@ def test_two_lines_differ() -> None:
     assert not any("PGSampler(" in line for line in theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.timeout(1200)
 @pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")

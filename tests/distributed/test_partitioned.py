@@ -41,7 +41,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("world", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "world", [1, 2, *(pytest.param(world, marks=pytest.mark.slow) for world in (3, 5))]
+)
 def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
     check_ranks(
         world,

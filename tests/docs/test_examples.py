@@ -64,6 +64,7 @@ def test_types_help() -> None:
     assert with_types > max(without + 5, 4 * GUESSING)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_types_help_in_pyg() -> None:
     partner("torch_geometric")
@@ -73,6 +74,7 @@ def test_types_help_in_pyg() -> None:
     assert with_types > max(without + 3, 3 * GUESSING)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_neighbours_by_types_are_heard() -> None:
     partner("torch")
@@ -93,6 +95,7 @@ def test_links_are_told_from_others() -> None:
     assert hits > 3 * 10
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_types_help_to_tell_links_from_others() -> None:
     partner("torch")
@@ -129,6 +132,7 @@ def test_times_help_on_what_arrives() -> None:
     assert leaking > blind + 5
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_samplers_learn() -> None:
     partner("torch")
@@ -141,6 +145,7 @@ def test_samplers_learn() -> None:
     assert all(float(accuracy) > 3 * GUESSING for _, accuracy in found)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_packages_of_a_section_lie_together(tmp_path: Path) -> None:
     partner("torch")
@@ -164,6 +169,7 @@ def test_processes_share_an_epoch_exactly(tmp_path: Path) -> None:
     assert (parts / "partition.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_pipeline_tells_what_it_waits_for(tmp_path: Path) -> None:
     partner("torch")
@@ -184,7 +190,11 @@ def test_every_example_is_tested() -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    ("question", "folder", "at_least"), [("purchases", "shop", 0.6), ("frauds", "bank", 0.9)]
+    ("question", "folder", "at_least"),
+    [
+        ("purchases", "shop", 0.6),
+        pytest.param("frauds", "bank", 0.9, marks=pytest.mark.slow),
+    ],
 )
 def test_questions_to_tables_are_answered(
     tmp_path: Path, question: str, folder: str, at_least: float

@@ -296,7 +296,7 @@ def go_tests(binary: Path, folder: Path, package: str, tests: str, **variables: 
     return done.stdout
 
 
-@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("order", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("package", "tests", "results"),
     [

@@ -272,6 +272,7 @@ def test_dgl_tests_are_counted_beside_dgls_own_class(root: Path, tmp_path: Path)
     assert "1 x seed_nodes" in printed
 
 
+@pytest.mark.slow
 def test_graphstorm_tests_are_counted(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("dgl")
     status, _, results = run(root, tmp_path, GRAPHSTORM)
@@ -283,6 +284,7 @@ def test_graphstorm_tests_are_counted(root: Path, tmp_path: Path) -> None:
     assert status == 1
 
 
+@pytest.mark.slow
 def test_cugraphs_tests_are_counted_over_stores_that_stand_in(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch_geometric")
     status, printed, results = run(root, tmp_path, CUGRAPH)

@@ -138,7 +138,15 @@ def test_interpreters_that_are_named_run() -> None:
         assert found[1] in supported()
 
 
-@pytest.mark.parametrize("version", supported())
+@pytest.mark.parametrize(
+    "version",
+    [
+        version
+        if version in (supported()[0], supported()[-1])
+        else pytest.param(version, marks=pytest.mark.slow)
+        for version in supported()
+    ],
+)
 def test_wheel_samples_and_trains(
     wheel: Path, smoke: ModuleType, tmp_path: Path, version: str
 ) -> None:

@@ -159,6 +159,7 @@ def test_scripts_run_with_our_loader_by_one_import(root: Path, checkout: Path) -
     assert 50 < float(found[1]) <= 100
 
 
+@pytest.mark.slow
 def test_a_script_that_fails_is_shown(root: Path, checkout: Path) -> None:
     script = checkout / "examples" / "gnn_entity.py"
     script.write_text(script.read_text() + "\nraise RuntimeError('of the script')\n")

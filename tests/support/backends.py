@@ -24,6 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
         f"backends(*names): where a test runs, of {', '.join(BACKENDS)}",
         "gpu: runs on a GPU, so `make gpu-check` runs it",
         "once: depends on no partner, so `make test` runs it with the current ones alone",
+        "slow: takes long, and others cover its subject in part: `make test SLOW=yes` runs it",
     ):
         config.addinivalue_line("markers", line)
 

@@ -34,7 +34,7 @@ def busy(run):
     assert len(list(run())) > 1
     return 0.5
 
-with on_emulator(large_programs, ours=ours, busy_share=busy), mock.patch.object(
+with on_emulator(large_programs, ours=ours, busy_share=busy, _SETS=3, _CALLS=2), mock.patch.object(
     settings, "SETTINGS", settings.SETTINGS[:2]
 ):
     kept = record.Record("large_programs", Path({out!r}), ["--trial"], "0" * 40)

@@ -38,7 +38,7 @@ with mock.patch.multiple(
     get_device_properties=lambda i: SimpleNamespace(multi_processor_count=1, total_memory=1),
 ), mock.patch.multiple(
     transit, make=lambda name: graphs.make(name, device="cpu"), kernels=kernels,
-    KINDS={{name: {{**transit.KINDS[name], "length": 20}} for name in {kinds!r}}}, _ROUNDS=2,
+    KINDS={{name: {{**transit.KINDS[name], "length": 20}} for name in {kinds!r}}}, _ROUNDS=3,
 ):
     kept = record.Record("transit", Path({out!r}), ["transit", "--trial"], "0" * 40)
     transit.run(kept, record.Budget(600), True)

@@ -31,8 +31,8 @@ def kernels(direct, batches):
     good = (options.get("degree_threshold") == 64) + (options.get("block_threshold") == 512)
     return found | {{"reservoir_order": 2.0 - 0.5 * good}}
 
-with on_emulator(turbo, drawing=kernels, FANOUTS=(10,), SWEPT_FANOUTS=(15,), DEGREES=(0, 64, 1 << 40),
-                 BLOCKS=(None, 64, 512), _COUNT=4, _WARM=2):
+with on_emulator(turbo, drawing=kernels, FANOUTS=(10,), SWEPT_FANOUTS=(15,),
+                 DEGREES=(0, 64, 1 << 40), BLOCKS=(None, 64, 512), _COUNT=4, _WARM=2):
     kept = record.Record("turbo", Path({out!r}), ["turbo", "--trial"], "0" * 40)
     turbo.run(kept, record.Budget(600), True)
     kept.write()
