@@ -259,8 +259,8 @@ def build_nvrtc(folder: Path) -> None:
     subprocess.run([*found[0], *flags, "-o", library, str(HERE / "nvrtc.c")], check=True)
 
 
-def oldest(folder: Path) -> list[Path]:
-    """Its files, the oldest first. Other processes may remove some in the meantime."""
+def least_used(folder: Path) -> list[Path]:
+    """Its files, the one that was asked for last at the end. Other processes may remove some."""
     ages = {}
     for file in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -330,8 +330,9 @@ def image(file: Path, *define: str) -> None:
             parts = [str(unit_o), "-Wl,--no-as-needed", str(common / "libcuda.so.1")]
             subprocess.run([*link, "-o", str(made / "image"), *parts], check=True)
             (made / "image").rename(kept)
-        for old in oldest(kept.parent)[:-IMAGES]:
+        for old in least_used(kept.parent)[:-IMAGES]:
             old.unlink(missing_ok=True)
+    os.utime(kept)
     shutil.copy(kept, file.parent / "image")
 
 

@@ -9,11 +9,10 @@ import torch
 from torch_geometric.sampler.base import DataType
 
 from pygsampler._graph.graph import Graph, is_heterogeneous
+from pygsampler._graph.schema import EdgeType
 from pygsampler.pyg.base_sampler import Sampler
 
 __all__ = ["Attributes"]
-
-EdgeType = tuple[str, str, str]
 
 
 class Attributes(Sampler):
