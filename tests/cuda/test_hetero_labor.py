@@ -12,6 +12,8 @@ from pygsampler.samplers import layer_wise
 from tests.support.hetero_parity import assert_equal_batches, half_of, make, seeds_of
 from tests.support.parity import scaled
 
+pytestmark = pytest.mark.once
+
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
 KINDS: tuple[dict[str, Any], ...] = (
     {},

@@ -21,6 +21,8 @@ from tests.support.parity import (
     with_degrees,
 )
 
+pytestmark = pytest.mark.once
+
 DEGREES = 71
 FANOUTS_A_LAUNCH = 5
 

@@ -77,6 +77,7 @@ def curve(
     return losses
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
 def test_loss_curves() -> None:
     """Means over three seeds, by windows of batches, lie within MARGIN of each other at every

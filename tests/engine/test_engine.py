@@ -12,6 +12,8 @@ import pytest
 import pygsampler as pgs
 from pygsampler._engine import library
 
+pytestmark = pytest.mark.once
+
 
 def test_the_import_is_light(run_python):
     script = """

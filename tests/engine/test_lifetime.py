@@ -17,6 +17,8 @@ from graphs import circulant
 import pygsampler as pgs
 from pygsampler._engine import library
 
+pytestmark = pytest.mark.once
+
 
 def in_use() -> tuple[int, int]:
     """How many memories the engine has given out, and their bytes."""

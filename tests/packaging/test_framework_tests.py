@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 # Each test is named by what it is to be counted as.
 PYG = {
     "test/loader/test_one.py": """

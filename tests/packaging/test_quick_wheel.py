@@ -288,15 +288,23 @@ def test_tests_take_the_wheel_that_is_named(clone: Clone) -> None:
 
 
 def test_what_depends_on_no_partner_runs_with_the_current_ones_alone(clone: Clone) -> None:
-    for env, left_out in (("current", False), ("classic", True)):
-        line = clone.make("-n", "test-python", f"ENV={env}").splitlines()[-1]
-        assert f".venv-{env}/bin/python -m pytest" in line
-        assert ("-m 'not once'" in line) == left_out
+    for env, more, chosen in (
+        ("current", (), "-m 'not (slow)'"),
+        ("classic", (), "-m 'not (once or slow)'"),
+        ("current", ("SLOW=yes",), ""),
+        ("classic", ("SLOW=yes",), "-m 'not (once)'"),
+    ):
+        line = clone.make("-n", "test-python", f"ENV={env}", *more).splitlines()[-1]
+        assert line.rstrip().endswith(
+            f".venv-{env}/bin/python -m pytest -n 3 --dist worksteal {chosen}".rstrip()
+        ), line
 
 
 def test_wheels_for_others_have_all(clone: Clone) -> None:
-    line = clone.make("-n", "wheels").splitlines()[-1]
-    assert line.startswith("PYGSAMPLER_ARCHITECTURES= .venv-wheels/bin/python tools/wheels.py")
+    for more, kernels in (((), ""), (("KERNELS=sm_80 sm_90",), "sm_80 sm_90")):
+        line = clone.make("-n", "wheels", *more).splitlines()[-1]
+        made = f"PYGSAMPLER_ARCHITECTURES='{kernels}' .venv-wheels/bin/python tools/wheels.py"
+        assert line.startswith(made)
 
 
 def test_a_build_that_fails_ends_it(clone: Clone) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from partners import partner
 
+pytestmark = pytest.mark.once
+
 CHECKOUT = {
     "relbench/__init__.py": "",
     "relbench/base.py": """

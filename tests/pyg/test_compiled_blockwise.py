@@ -198,7 +198,7 @@ def test_heterogeneous_models_are_one_graph() -> None:
 
 
 @needs_operators
-@pytest.mark.parametrize("kind", [GraphSAGE, GCN, GAT])
+@pytest.mark.parametrize("kind", [GraphSAGE, pytest.param(GCN, marks=pytest.mark.slow), GAT])
 def test_mini_batches_and_tables_are_one_graph(kind: Any) -> None:
     table, graph, seeds = data().x, pgs.Graph.from_pyg(data()), torch.arange(0, 200, 3)
     model = kind(IN, 16, 2, OUT)

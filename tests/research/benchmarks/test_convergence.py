@@ -21,6 +21,7 @@ def convergence(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("benchmarks.research.convergence")
 
 
+@pytest.mark.slow
 def test_it_draws_the_curves_of_both_samplers(convergence: Any, tmp_path: Path) -> None:
     assert convergence.main(["--quick", "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "convergence.json").read_text())["rows"]
