@@ -141,15 +141,16 @@ def test_interpreters_that_are_named_run() -> None:
 @pytest.mark.parametrize(
     "version",
     [
-        version
-        if version in (supported()[0], supported()[-1])
-        else pytest.param(version, marks=pytest.mark.slow)
-        for version in supported()
+        supported()[0],
+        "newest",
+        *(pytest.param(version, marks=pytest.mark.slow) for version in supported()[1:]),
     ],
 )
 def test_wheel_samples_and_trains(
     wheel: Path, smoke: ModuleType, tmp_path: Path, version: str
 ) -> None:
+    if version == "newest":
+        version = next(filter(interpreter, reversed(supported())), supported()[-1])
     python = interpreter(version)
     if python is None:
         pytest.skip(
