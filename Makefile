@@ -206,7 +206,7 @@ chosen := $(if $(left_out),-m 'not ($(subst $(space), or ,$(left_out)))')
 # Three workers on two cores: a worker waits a fifth of its time for processes that it has started.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) \
-		PYGSAMPLER_TESTED_KERNELS='$(if $(WHEEL),$(KERNELS),sm_90 compute_75)' $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(chosen) $(ARGS)
+		PYGSAMPLER_TESTED_KERNELS='$(KERNELS)' $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(chosen) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results

@@ -8,7 +8,7 @@ Changed are the files that differ from that commit, committed or not. Go's tests
 changed packages, then of the packages that import them, those with the fewest imports first.
 Python's tests are a small core, then the changed tests, then tests that name what a changed file
 defines, then tests that name what its importers define. Both stop when the time is over and say
-what they left out: `make test` runs everything.
+what they left out: `make test SLOW=yes` runs everything.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ from partners import partner
 
 from pygsampler._cli import group
 
-pytestmark = pytest.mark.once
-
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "cli.md"
 # The command of tests/docs/test_quickstart.py, which takes its time.
 OTHER_LOADERS = "pygsampler quickstart"

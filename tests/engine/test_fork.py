@@ -18,10 +18,7 @@ import pygsampler as pgs
 from pygsampler._engine import library
 
 # From Python 3.12 on every fork of a process with threads warns; torch and Arrow have some.
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 
 
 @pytest.fixture

@@ -17,8 +17,6 @@ from graphs import circulant
 import pygsampler as pgs
 from pygsampler._engine import library
 
-pytestmark = pytest.mark.once
-
 
 def in_use() -> tuple[int, int]:
     """How many memories the engine has given out, and their bytes."""

@@ -20,10 +20,9 @@ from tests.fuzz.world import OPERATIONS, World, step
 
 # The run knows NumPy 2's answers: NumPy 1 takes a truth of its own for an integer, and nothing
 # read-only by DLPack.
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="needs NumPy 2"),
-]
+pytestmark = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="needs NumPy 2"
+)
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-m", "tests.fuzz", "--quiet"]
 

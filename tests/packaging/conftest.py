@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTED = os.environ.get("PYGSAMPLER_TESTED", "dist")
+# What `make wheels` was asked for, nothing where that was all.
+KERNELS = tuple(os.environ.get("PYGSAMPLER_TESTED_KERNELS", "").split())
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +36,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def least_architectures() -> tuple[str, ...]:
     """Architectures that the wheel has at least, none if it has all, as released wheels have."""
-    return tuple(os.environ.get("PYGSAMPLER_TESTED_KERNELS", "").split())
+    return ("sm_90", "compute_75") if TESTED == "build/tested" else KERNELS
+
+
+@pytest.fixture(scope="session")
+def least_in_wheelhouse() -> tuple[str, ...]:
+    """As ``least_architectures``, of the wheels that `make wheels` has made."""
+    return KERNELS
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -19,6 +20,14 @@ def tool(name: str) -> ModuleType:
     sys.modules.setdefault(name, module)  # where dataclasses look for their module
     spec.loader.exec_module(module)
     return module
+
+
+def check_kernels(extension: bytes, target: str, least: Sequence[str]) -> None:
+    """Asserts that an extension has the kernels of some architectures, of all if none is named."""
+    wheels = tool("wheels")
+    found, every = wheels.images(extension), wheels.architectures(target)
+    assert found == [name for name in every if name in found]
+    assert set(found) >= set(least or every)
 
 
 def script(file: Path, body: str) -> None:

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.once
-
 # Each test is named by what it is to be counted as.
 PYG = {
     "test/loader/test_one.py": """

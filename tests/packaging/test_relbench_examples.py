@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 from partners import partner
 
-pytestmark = pytest.mark.once
-
 CHECKOUT = {
     "relbench/__init__.py": "",
     "relbench/base.py": """

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 
 # Lines that end in a class reveal it; those that end in an error code have that error.

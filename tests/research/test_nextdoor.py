@@ -26,8 +26,6 @@ from pygsampler.research.transit_calls import below, part_states, sample_states
 from tests.support import reference
 from tests.support.sampler_laws import BOTH, of, plausible
 
-pytestmark = pytest.mark.once
-
 # 0-1, 0-2, 1-2, 2-3 and 3-4, both ways; the weight of an edge is 1 + |u - v|.
 NEIGHBORS = {0: [1, 2], 1: [0, 2], 2: [0, 1, 3], 3: [2, 4], 4: [3]}
 MANY = 6000

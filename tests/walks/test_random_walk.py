@@ -26,8 +26,6 @@ import pygsampler as pgs
 from pygsampler._engine import library
 from pygsampler.torch import DataLoader
 
-pytestmark = pytest.mark.once
-
 SHAPE = shapes()["ids"]
 MAKERS = {
     "walk": lambda **how: pgs.RandomWalk(7, **how),
