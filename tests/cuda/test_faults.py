@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import pygsampler as pgs
 from tests.support.interpreter import Interpreter
-from tests.support.parity import MODES, compare, emulated, random_graph, scaled
+from tests.support.parity import MODES, compare, random_graph, scaled
 
 # Every attempt is the whole way, since a fault may leave any of it undone.
 PROGRAM = """
@@ -85,36 +83,13 @@ print("failed:", *failures)
 QUIET, ATTEMPTS = 25, 6
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-# Runs a script once for each of some environments.
-RunAll = Callable[[str, list[dict[str, str]]], Iterable[subprocess.CompletedProcess[str]]]
-
-
-def _fresh(stack: contextlib.ExitStack, run_script: Run, workers: int) -> RunAll:
-    """Runs it in an interpreter of its own each time, in several at once."""
-    pool = stack.enter_context(ThreadPoolExecutor(workers))
-    return lambda script, given: pool.map(lambda each: run_script(script, **each), given)
-
-
-def _forked(stack: contextlib.ExitStack) -> RunAll:
-    """Runs it in forks of one interpreter, which a driver is only loaded by afterwards.
-
-    To import takes longer than all that a script does on the emulator.
-    """
-    interpreter = Interpreter(imports=("numpy", "pygsampler", "tests.support.parity"))
-    stack.callback(interpreter.close)
-    scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-
-    def run(script: str, given: list[dict[str, str]]) -> list[subprocess.CompletedProcess[str]]:
-        return interpreter.run_together(script, scratch, [()] * len(given), given, timeout=240)
-
-    return run
 
 
 @pytest.mark.parametrize("mode", ["auto", "bsp", "queue", "typed"])
-def test_every_call_fails_once(run_script: Run, mode: str) -> None:
+def test_every_call_fails_once(tmp_path: Path, mode: str) -> None:
     assert mode in (*MODES, "typed")
     program = TYPED if mode == "typed" else PROGRAM
-    workers = scaled(min(8, len(os.sched_getaffinity(0))), 2)
+    together = scaled(min(16, 2 * len(os.sched_getaffinity(0))), 4)
     # Each process makes a context on a GPU, which takes seconds. Other calls fail in other modes.
     step = scaled(4, 29)
     quiet, number, seen = 0, 1 + [*MODES, "typed"].index(mode), 0
@@ -124,12 +99,15 @@ def test_every_call_fails_once(run_script: Run, mode: str) -> None:
         assert "Traceback" not in done.stderr, f"call {call}: {done.stderr}"
         return done.stdout.partition("failed:")[2].strip()
 
-    with contextlib.ExitStack() as stack:
-        run = _forked(stack) if emulated() else _fresh(stack, run_script, workers)
+    # Forks of one interpreter, in which nothing has loaded the driver: an import takes longer than
+    # all that a script does on the emulator.
+    interpreter = Interpreter(imports=("numpy", "pygsampler", "tests.support.parity"))
+    with contextlib.closing(interpreter):
         while quiet < max(QUIET, ATTEMPTS * step):
-            calls = range(number, number + 2 * workers * step, step)
+            calls = range(number, number + together * step, step)
             faults = [{"PYGSAMPLER_FAULT": f"{call}:999"} for call in calls]
-            for text in map(said, calls, run(program.format(mode=mode), faults)):
+            given = program.format(mode=mode), tmp_path, [()] * together, faults
+            for text in map(said, calls, interpreter.run_together(*given, timeout=240)):
                 # Some calls only give memory back: nobody waits for their result.
                 quiet = 0 if text else quiet + step
                 seen += bool(text)
