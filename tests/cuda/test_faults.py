@@ -91,7 +91,7 @@ def test_every_call_fails_once(tmp_path: Path, mode: str) -> None:
     program = TYPED if mode == "typed" else PROGRAM
     together = scaled(min(16, 2 * len(os.sched_getaffinity(0))), 4)
     # Each process makes a context on a GPU, which takes seconds. Other calls fail in other modes.
-    step = scaled(4, 29)
+    step = scaled(9, 29)
     quiet, number, seen = 0, 1 + [*MODES, "typed"].index(mode), 0
 
     def said(call: int, done: subprocess.CompletedProcess[str]) -> str:
