@@ -73,7 +73,7 @@ def loader(direct: Direct, batches: list[torch.Tensor], prefetch: int = 0) -> li
         times.append((end - begin) / 1e3)
         del batch
         begin = clock()
-    # Each of the first steps has CUDA events, later one in eight.
+    # Each of the first steps has CUDA events, later ones one in 32.
     return times[FIRST:] or times
 
 

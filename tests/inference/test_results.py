@@ -23,6 +23,7 @@ from inference_cases import (
 
 import pygsampler as pgs
 from pygsampler._inference.finished_layers import fingerprint
+from pygsampler._inference.layer_runs import available_memory
 from pygsampler._inference.tables import NodeTable
 
 np = pytest.importorskip("numpy", reason="needs NumPy")
@@ -38,6 +39,14 @@ def model(seed: int = 0) -> list[Any]:
 def saved(path: Path, x: Any) -> Path:
     np.save(path, x.numpy())
     return path
+
+
+def test_memory_that_torch_keeps_for_later_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it by default, so that layers after a training need no more ranges than before."""
+    for name, size in (("memory_reserved", 900), ("memory_allocated", 100)):
+        monkeypatch.setattr(torch.cuda, name, lambda index, size=size: size)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (200, 4000))
+    assert available_memory(torch.device("cuda", 0)) == (200 + 900 - 100) // 2
 
 
 @pytest.mark.parametrize("memory", [None, 3000])

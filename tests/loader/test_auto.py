@@ -312,7 +312,10 @@ def test_a_graph_goes_where_half_of_the_memory_has_room(
     size = graph.indptr.nbytes + graph.indices.nbytes
     free = 2 * size - missing
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (free, 4 * free))
+    # Torch keeps a third of it for later, beside what it uses.
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (free - free // 3, 4 * free))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda index: free // 3 + 5000)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda index: 5000)
     monkeypatch.setattr(arguments, "_check", lambda index: None)
     monkeypatch.setattr("pygsampler._arrays.devices._torch_cuda", lambda: None)
     device, reason = arguments.choose_device(graph)

@@ -146,7 +146,7 @@ def test_weights_that_are_none_name_what_gives_them() -> None:
 def test_truth_values_of_numpy_and_torch_are_accepted(true: Any) -> None:
     assert boolean(true, "here") is True
     assert pgs.PGSampler([2], disjoint=true).disjoint is True
-    assert pgs.research.KHop([2], unique=true).plan["unique"] is True
+    assert pgs.RandomWalk(2, edge_ids=true).plan["edge_ids"] is True
     made = DataLoader(GRAPH, [0, 1], [2], batch_size=1, shuffle=true, seed=1)
     assert made.shuffle is True
 

@@ -396,6 +396,7 @@ def test_batches_of_a_device_do_not_depend_on_the_queue(
     assert pgs.cuda.memory_stats(0)["flights"] == 0
 
 
+@pytest.mark.research
 @pytest.mark.backends("emulator", "cuda")
 @pytest.mark.parametrize("mode", ["fused", "queue"])
 def test_batches_do_not_depend_on_the_share_of_a_device(
@@ -512,8 +513,8 @@ def test_shares_are_those_of_the_stream(clock: Any, steps: int, every: int, meas
 def test_only_the_last_steps_count(clock: Any) -> None:
     ring = cuda_events.CudaEvents(0)
     last = cuda_events.RING * cuda_events.EVERY
-    for number in range(4000):
-        step(ring, clock, *((9, 0, 1) if number < 4000 - last else (0, 0, 10)))
+    for number in range(2 * last):
+        step(ring, clock, *((9, 0, 1) if number < last else (0, 0, 10)))
     ring.ask()
     assert ring.shares()["waiting_share"] == 0
 

@@ -120,6 +120,18 @@ def torch_uses_cuda() -> bool:
     return _torch_cuda() is not None
 
 
+def free_memory(index: int) -> int:
+    """Returns how many bytes of a device torch and the engine can still allocate.
+
+    These are the free ones, and those that torch keeps for later: torch uses them again, and gives
+    them back where the engine lacks memory (``free_reserve``).
+    """
+    import torch
+
+    reserve = torch.cuda.memory_reserved(index) - torch.cuda.memory_allocated(index)
+    return torch.cuda.mem_get_info(index)[0] + reserve
+
+
 def free_reserve() -> bool:
     """Gives the memory back that torch keeps for later; whether torch uses CUDA here."""
     cuda = _torch_cuda()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import free_memory
 from pygsampler._features.cached_rows import cached_rows
@@ -85,7 +86,7 @@ def _check_rows(layer: str, result: Any, count: int) -> None:
 def available_memory(device: torch.device) -> int:
     """Returns how many bytes a run may take by default: half of what is free."""
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0] // 2)
+        return devices.free_memory(devices.parse(device)) // 2
     return free_memory() // 2
 
 

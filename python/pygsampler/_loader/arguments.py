@@ -80,7 +80,7 @@ def choose_device(graph: Any) -> tuple[str, str]:
     index = devices.parse("cuda")
     try:
         _check(index)
-        free = torch.cuda.mem_get_info(index)[0]
+        free = devices.free_memory(index)
     except (CudaError, RuntimeError) as error:
         return "cpu", f"the GPU cannot be used: {error}"
     size = _graph_bytes(graph)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe, integer
 from pygsampler._features.cache import CacheOptions
 from pygsampler._features.cache_table import CacheTable, is_out_of_memory
@@ -81,7 +82,7 @@ class CacheTuner:
     ) -> dict[str, Features]:
         """Returns the tables, which are page-locked, with a cache, as many as are to have one."""
         self.is_done = True
-        free, total = memory_of(device)
+        free, total = devices.free_memory(device), torch.cuda.mem_get_info(device)[1]
         sizes = [(len(table), table._row_bytes()) for table in tables.values()]
         room = free - int(RESERVE * total)
         fitting = dict(zip(tables, rows_within(sizes, room), strict=True))
@@ -117,12 +118,6 @@ def checked_rows(state: Any) -> dict[str, int]:
     return {
         str(name): integer(count, f"state['cache'][{name!r}]", 0) for name, count in state.items()
     }
-
-
-def memory_of(device: int) -> tuple[int, int]:
-    """Returns the bytes of a GPU's memory that are free, and all."""
-    free, total = torch.cuda.mem_get_info(device)
-    return free, total
 
 
 def rows_within(sizes: Sequence[tuple[int, int]], room: int) -> list[int]:

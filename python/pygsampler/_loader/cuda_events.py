@@ -14,9 +14,9 @@ __all__ = ["CudaEvents", "StepTimes"]
 
 # The number of steps that are remembered.
 RING = 256
-# The first steps of an epoch are all measured, and then one of EVERY: an event costs the host two
-# microseconds, a step has four, and a batch may take no longer than ten such events.
-FIRST, EVERY = 64, 8
+# The first steps of an epoch are all measured, and then one of EVERY: to create four events and put
+# them into a stream takes the host as long as a small batch.
+FIRST, EVERY = 64, 32
 # A smaller part of a step that reading ahead saves is noise.
 GAIN = 0.02
 

@@ -349,7 +349,7 @@ class LoaderBase(Generic[BatchT]):
             ``waiting_share``: the part of the time that training waits for data. On the CPU
             ``waiting_seconds`` of ``seconds``. On a GPU by CUDA events in torch's current stream,
             over the last ``steps`` that were measured, up to 254 (the first 64 of an epoch and then
-            one in eight): from where the stream has done all that was put into it before
+            one in 32): from where the stream has done all that was put into it before
             ``next()`` was called, until the batch is there; nothing where the host is ahead of the
             GPU. ``gathering_share``: the same for the reading of features in that
             stream, and for waiting there for rows that are read ahead over a link; None on the CPU,

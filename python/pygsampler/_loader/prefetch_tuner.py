@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from pygsampler._arrays import devices
 from pygsampler._batch.minibatch import result_bytes
 from pygsampler._engine.library import get_num_threads
 from pygsampler._engine.memory import free_memory
@@ -152,7 +153,7 @@ class PrefetchTuner:
             return
         size = batch_bytes(stats) + WORKING_BYTES * num_nodes
         used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        free = torch.cuda.mem_get_info(index)[0] if used else free_memory()
+        free = devices.free_memory(index) if used else free_memory()
         step = stats["seconds"] * (1 - waiting) / count
         figures = None, step, waiting, 0.0, 1, size, free, self.budget
         self.measured = Measurement(meter.epoch, count, *figures)
