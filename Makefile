@@ -4,6 +4,7 @@
 #   ARGS=...              more arguments for pytest, the benchmarks or the kernels' compiler
 #   WORKERS=3             how many processes pytest shares the tests between
 #   SLOW=yes              the tests marked slow, too, as before a release
+#   RESEARCH=no           a package without pygsampler.research, and all tests that do not use it
 #   FUZZTIME=60s          how long make fuzz-go runs each of its targets
 #   PYTHON=python3        the interpreter that all environments are made from
 #   ARCH='x86_64 aarch64' the processors that make wheels builds for, this machine's if not given
@@ -28,6 +29,7 @@ KERNELS =
 TAG =
 WHEEL ?=
 SLOW ?=
+RESEARCH ?=
 WORKERS ?= 3
 FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -200,12 +202,16 @@ left_out := $(strip $(if $(filter-out current,$(ENV)),once) $(if $(SLOW),,slow))
 space := $() $()
 chosen := $(if $(left_out),-m 'not ($(subst $(space), or ,$(left_out)))')
 
+# The installed package without its research, which all other tests are to pass with.
+without := $(if $(filter no,$(RESEARCH)),build/without-research)
+
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work;
 # of two threads of each process on cores that are busy, one waits for the other.
 # worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
 # Three workers on two cores: a worker waits a fifth of its time for processes that it has started.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) \
+	$(if $(without),rm -rf $(without) && $(tests)/bin/python -m tests.support.research $(without))
+	$(if $(without),PYTHONPATH=$(CURDIR)/$(without)) OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive PYGSAMPLER_TESTED=$(tested) \
 		PYGSAMPLER_TESTED_KERNELS='$(KERNELS)' $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(chosen) $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.

@@ -10,6 +10,7 @@ from graphs import circulant
 
 import pygsampler as pgs
 from pygsampler._batch import layout as at
+from tests.support.research import HAS_RESEARCH
 
 GRAPH = circulant(60, 5)
 TYPES = pgs.Graph.from_coo({("a", "r", "a"): ([0, 1, 2], [1, 2, 0])}, num_nodes={"a": 3})
@@ -21,9 +22,13 @@ TYPES = pgs.Graph.from_coo({("a", "r", "a"): ([0, 1, 2], [1, 2, 0])}, num_nodes=
         (at.MAGIC, pgs.PGSampler([3], seed=1).sample(GRAPH, [1, 2]), "input_nodes"),
         (at.MAGIC, pgs.PGSampler([3], seed=1).sample(TYPES, {"a": [0]}), "input_nodes"),
         (at.WALK_MAGIC, pgs.RandomWalk(3, seed=1).sample(GRAPH, [1, 2]), "nodes"),
-        (at.STEP_MAGIC, pgs.research.KHop([2], seed=1).sample(GRAPH, [1, 2]), "nodes"),
+        *(
+            [(at.STEP_MAGIC, pgs.research.KHop([2], seed=1).sample(GRAPH, [1, 2]), "nodes")]
+            if HAS_RESEARCH
+            else []
+        ),
     ],
-    ids=["batch", "batch by type", "walks", "steps"],
+    ids=["batch", "batch by type", "walks", *(["steps"] if HAS_RESEARCH else [])],
 )
 def test_pickles_of_version_1_are_refused(magic: int, result: object, first: str) -> None:
     pickled = pickle.dumps(result)

@@ -6,6 +6,7 @@ import pytest
 from graphs import circulant
 
 import pygsampler as pgs
+from tests.support.research import of_research
 
 
 def test_many_batches_on_the_cpu():
@@ -32,8 +33,9 @@ def test_many_batches_on_the_cpu():
 @pytest.mark.parametrize(
     ("mode", "options"),
     [
-        *(("auto", None), ("persistent", None), ("fused", None), ("bsp", None), ("queue", None)),
-        ("queue", {"ordered": False}),
+        *(("auto", None), ("persistent", None)),
+        *of_research(("fused", None), ("bsp", None), ("queue", None)),
+        *of_research(("queue", {"ordered": False})),
     ],
 )
 def test_modes_and_order_change_nothing_on_the_cpu(mode, options):

@@ -13,6 +13,7 @@ import torch
 import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling, skip_gram
+from tests.support.research import HAS_RESEARCH
 
 random = np.random.default_rng(4)
 GRAPH = pgs.Graph.from_coo(
@@ -40,11 +41,16 @@ def first(loader: Any) -> Any:
     return next(iter(loader))
 
 
+def steps() -> dict[str, Any]:
+    samples = pgs.research.KHop([3, 2], seed=1).sample(GRAPH, SEEDS)
+    forms = {"": samples, " in NumPy": samples.numpy(), " in torch": samples.torch()}
+    return {f"StepSamples{form}": value for form, value in forms.items()}
+
+
 def batches() -> dict[str, Any]:
     sampler, walk = pgs.PGSampler([3, 2], seed=1), pgs.RandomWalk(12, walks_per_seed=3, seed=1)
     both = {"user": [3, 4], "item": [1]}
     roots = pgs.walks.MultiRW(2, 6, seed=1).sample(GRAPH, SEEDS[:2])
-    khop = pgs.research.KHop([3, 2], seed=1).sample(GRAPH, SEEDS)
     options: dict[str, Any] = {"batch_size": 3, "seed": 1}
     batch, walks = sampler.sample(GRAPH, SEEDS), walk.sample(GRAPH, SEEDS)
     subgraph = samplers.shadow(fanouts=[3, 2], seed=1).sample(GRAPH, SEEDS)
@@ -65,9 +71,7 @@ def batches() -> dict[str, Any]:
         "Walks in torch": walks.torch(),
         "Walks by type": pgs.walks.MetaPathWalk([BUYS, OF], seed=1).sample(TYPES, SEEDS),
         "Walks of several roots": roots,
-        "StepSamples": khop,
-        "StepSamples in NumPy": khop.numpy(),
-        "StepSamples in torch": khop.torch(),
+        **(steps() if HAS_RESEARCH else {}),
         "Visits": pgs.walks.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
         "Visits in torch": pgs.walks.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
         "Visits of walks": walks.torch().visits(2),

@@ -12,10 +12,12 @@ import pygsampler
 from pygsampler._batch.block import Block
 from pygsampler._batch.engine_result import EngineResult
 from pygsampler._batch.minibatch import MiniBatch
+from tests.support.research import HAS_RESEARCH
 
 RESULTS = {
     *("MiniBatch", "Subgraph", "StaticMiniBatch", "LinkBatch"),
-    *("Block", "StaticBlock", "Walks", "Visits", "StepSamples", "Contexts"),
+    *("Block", "StaticBlock", "Walks", "Visits", "Contexts"),
+    *(["StepSamples"] if HAS_RESEARCH else []),
 }
 
 
@@ -37,9 +39,12 @@ def test_no_other_class_is_a_result() -> None:
         for each in subclasses(kind)
         if each.__module__.startswith("pygsampler") and not each.__name__.startswith("_")
     }
+    modules = [pygsampler, pygsampler.torch, pygsampler.walks]
+    if HAS_RESEARCH:
+        modules.append(pygsampler.research)
     found |= {
         name
-        for module in (pygsampler, pygsampler.torch, pygsampler.walks, pygsampler.research)
+        for module in modules
         for name in module.__all__
         if isinstance(value := vars(module).get(name), type)
         and any(hasattr(value, method) for method in ("torch", "trimmed", "to_pyg"))

@@ -12,6 +12,7 @@ import pytest
 import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler.samplers import layer_wise
+from tests.support.research import HAS_RESEARCH
 
 NODES, EDGES = 30, 200
 random = np.random.default_rng(4)
@@ -53,13 +54,15 @@ def results() -> dict[str, Any]:
         "walks": pgs.RandomWalk(4, walks_per_seed=2, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "roots": pgs.walks.MultiRW(2, 6, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "metapath": pgs.walks.MetaPathWalk(PATH, seed=1, edge_ids=True).sample(TYPES, SEEDS),
-        "khop": pgs.research.KHop([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
-        "layers": pgs.research.LayerSample([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "visits": pgs.walks.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
         "types": pgs.PGSampler([3, 2], seed=1, edge_weights="ht").sample(TYPES, both),
         "types_trees": pgs.PGSampler([3, 2], seed=1, disjoint=True).sample(TYPES, both),
         "hgt": pgs.samplers.HGTSampler([3, 2], seed=1).sample(TYPES, both),
     }
+    if HAS_RESEARCH:
+        steps = pgs.research.KHop, pgs.research.LayerSample
+        for name, kind in zip(("khop", "layers"), steps, strict=True):
+            found[name] = kind([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS)
     return found
 
 

@@ -13,6 +13,7 @@ import pytest
 import pygsampler as pgs
 from tests.support.interpreter import Interpreter
 from tests.support.parity import MODES, compare, random_graph, scaled
+from tests.support.research import of_research
 
 # Every attempt is the whole way, since a fault may leave any of it undone.
 PROGRAM = """
@@ -85,7 +86,7 @@ QUIET, ATTEMPTS = 25, 6
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.mark.parametrize("mode", ["auto", "bsp", "queue", "typed"])
+@pytest.mark.parametrize("mode", ["auto", *of_research("bsp", "queue"), "typed"])
 def test_every_call_fails_once(tmp_path: Path, mode: str) -> None:
     assert mode in (*MODES, "typed")
     program = TYPED if mode == "typed" else PROGRAM

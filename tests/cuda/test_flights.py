@@ -100,6 +100,7 @@ def test_sample_many_of_none_and_of_a_bad_one(graphs: tuple[pgs.Graph, pgs.Graph
     assert len(sampler.sample_many(there, [[0], [], [1]])) == 3
 
 
+@pytest.mark.research
 def test_any_order_has_the_same_edges(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
     cpu, there = graphs
     loose = pgs.PGSampler([5, 4, 3], seed=3, mode="queue", mode_options={"ordered": False})

@@ -10,6 +10,8 @@ import pytest
 import pygsampler as pgs
 from tests.support.parity import awkward, random_graph, scaled, with_degrees
 
+pytestmark = pytest.mark.research
+
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
 
 

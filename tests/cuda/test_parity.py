@@ -207,7 +207,7 @@ def test_pinned_graphs(edge_ids: int) -> None:
     compare(cpu, there, seeds, [6, 5])
     compare(cpu, there, seeds, [6, 5], replace=True, exclude=np.arange(0, 500, 2))
     # As long as the locks are held the graph is sampled on the CPU, too.
-    compare(cpu, cpu, seeds, [6, 5], modes=["queue"])
+    compare(cpu, cpu, seeds, [6, 5], modes=MODES[-1:])
 
 
 class Borrowed:

@@ -15,12 +15,13 @@ from program_parity import PASSES, TextProgram, difference, parse
 from random_programs import program
 
 import pygsampler as pgs
-from pygsampler import research, samplers
+from pygsampler import samplers
 from pygsampler._engine import library
 from pygsampler.programs import Program
 from pygsampler.samplers import layer_wise
 from tests.support.assertions import assert_equal, content
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
+from tests.support.research import HAS_RESEARCH
 
 
 @pgs.program
@@ -148,11 +149,6 @@ SAMPLERS: dict[str, Any] = {
     "vrgcn": samplers.vrgcn(fanouts=[2, 2], seed=1),
     "asgcn": samplers.asgcn(nodes=[20, 30], source="up", target="down", weight="w", seed=1),
     "asgcn, without weights": samplers.asgcn(nodes=[20, 30], source="up", target="down", seed=1),
-    "locality": research.locality(fanouts=[4, 3], score="share", beta=3.0, seed=1),
-    "locality, hard": research.locality(fanouts=[4, 3], score="share", hard=True, seed=1),
-    "locality_importance": research.locality_importance(nodes=[20, 30], score="share", seed=1),
-    "locality_layers": research.locality_layers(nodes=[20, 30], seed=1),
-    "locality_saint": research.locality_saint(budget=50, score="share", seed=1),
     "cluster_gcn": samplers.cluster_gcn(seed=1),
     "mvs": samplers.mvs(size=20, bound="bound", seed=1),
     "mvs, two hops": samplers.mvs(size=20, fanouts=[4, -1], bound="bound", seed=1),
@@ -166,13 +162,23 @@ SAMPLERS: dict[str, Any] = {
     "vrgcn, many": samplers.vrgcn(fanouts=[40, 33], seed=1),
     "exp3, many": samplers.learned.exp3(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
     "exp3m, many": samplers.learned.exp3m(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
-    "locality, many": research.locality(fanouts=[33, 40], score="share", seed=1),
     "labor, many": layer_wise.labor(fanouts=[40, 33], exact=True, weight="w", seed=1),
     "mvs, many": samplers.mvs(size=20, fanouts=[40, 33], bound="bound", seed=1),
     "pass_sampler, many": samplers.learned.pass_sampler(
         fanouts=[40, 33], **TENSORS, features="rows", scope=50, seed=1
     ),
 }
+if HAS_RESEARCH:
+    from pygsampler import research
+
+    SAMPLERS |= {
+        "locality": research.locality(fanouts=[4, 3], score="share", beta=3.0, seed=1),
+        "locality, hard": research.locality(fanouts=[4, 3], score="share", hard=True, seed=1),
+        "locality_importance": research.locality_importance(nodes=[20, 30], score="share", seed=1),
+        "locality_layers": research.locality_layers(nodes=[20, 30], seed=1),
+        "locality_saint": research.locality_saint(budget=50, score="share", seed=1),
+        "locality, many": research.locality(fanouts=[33, 40], score="share", seed=1),
+    }
 
 
 def trained(sampler: Any) -> Any:
@@ -253,9 +259,10 @@ def both(csc: Csc, ids: int, edge_ids: int = 0, *, pinned: bool = False) -> Any:
 
 
 def test_all_that_is_shipped_is_compared() -> None:
-    # Programs of research are functions; all else of it is compared by tests of its own.
-    locality = {name for name in research.__all__ if name.islower()} - {"sample_on_devices"}
-    public = {*samplers.__all__, *samplers.learned.__all__, *locality}
+    public = {*samplers.__all__, *samplers.learned.__all__}
+    if HAS_RESEARCH:
+        # Programs of research are functions; all else of it is compared by tests of its own.
+        public |= {name for name in research.__all__ if name.islower()} - {"sample_on_devices"}
     compared = {name.partition(",")[0] for name in (*SAMPLERS, *OF_A_GRAPH)} & public
     missing = public - compared - set(NOT_HERE)
     assert not missing, "expected each in SAMPLERS, in OF_A_GRAPH or, with a reason, in NOT_HERE"
@@ -357,10 +364,10 @@ def test_long_columns() -> None:
         samplers.learned.exp3m(fanouts=[40], eta=0.3, log_weights="w", seed=1),
         samplers.graphsage(fanouts=[40, 600], seed=1),
         samplers.kgcn(fanouts=[513, 40], weight="w", seed=1),
-        research.locality(fanouts=[33, 300], score="share", seed=1),
         SAMPLERS["asgcn"],
         SAMPLERS["mvs, two hops"],
         SAMPLERS["pass_sampler, many"],
+        *([research.locality(fanouts=[33, 300], score="share", seed=1)] if HAS_RESEARCH else []),
     ):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         assert_equal(sampler.sample(there, seeds, epoch=0, batch=0), want)

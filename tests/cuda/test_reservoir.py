@@ -20,6 +20,8 @@ from tests.support.parity import (
     with_degrees,
 )
 
+pytestmark = pytest.mark.research
+
 DEGREES = 71
 FANOUTS_A_LAUNCH = 5
 

@@ -15,6 +15,7 @@ from torch.nn import functional  # noqa: E402
 
 from pygsampler.torch import LinkLoader, NegativeSampling, capture  # noqa: E402
 from tests.support.assertions import assert_equal, content  # noqa: E402
+from tests.support.parity import MODES  # noqa: E402
 from tests.support.static_batches import (  # noqa: E402
     assert_between,
     lengths,
@@ -330,7 +331,10 @@ def test_errors(few: pgs.Graph) -> None:
         (few, [5, 3], {"static": [(1, 2)]}, "a pair of sizes for each of 2 blocks"),
         (few, [5, 3], {"shard_by": "batches"}, "expected 'seeds' with static, got 'batches'"),
         (few, [5, 3], {"skip_batches": 2}, "skip_batches: expected 0 with static, got 2"),
-        (few, pgs.PGSampler([5, 3], mode="bsp"), {}, "expected a sampler of mode .*, got 'bsp'"),
+        *(
+            (few, pgs.PGSampler([5, 3], mode=mode), {}, f"a sampler of mode .*, got '{mode}'")
+            for mode in set(MODES) - {"auto", "persistent"}
+        ),
     ]
     for graph, sampler, more, text in refused:
         with pytest.raises(ValueError, match=text):

@@ -21,6 +21,7 @@ from pygsampler._sampling.torch_group import TorchGroup, TorchLauncher  # noqa: 
 from pygsampler.torch import DataLoader  # noqa: E402
 from tests.support.assertions import assert_equal, content, contents  # noqa: E402
 from tests.support.interrupts import at_every_moment  # noqa: E402
+from tests.support.research import HAS_RESEARCH  # noqa: E402
 from tests.support.static_batches import make_graph  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("host_tensors")
@@ -52,8 +53,8 @@ SAMPLERS = [
     pgs.RandomWalk(5, mode_options={"execution": "transit", "layout": "csr"}, seed=3),
     pgs.walks.PinSAGE(2, 0.5, 4, 3, seed=3),
     pgs.walks.MultiRW(3, 7, edge_ids=True, seed=3),
-    pgs.research.KHop([3, 2], seed=3),
-    pgs.research.LayerSample([4, 3], seed=3),
+    *([pgs.research.KHop([3, 2], seed=3)] if HAS_RESEARCH else []),
+    *([pgs.research.LayerSample([4, 3], seed=3)] if HAS_RESEARCH else []),
 ]
 PROGRAMS = [
     samplers.ladies(nodes=[20, 10], seed=3),

@@ -109,6 +109,7 @@ def test_factors_of_edges(dtype: Any) -> None:
     assert all(each == found[0] for each in found)
 
 
+@pytest.mark.research
 @on_devices
 @pytest.mark.parametrize("prefetch", [0, 4])
 @pytest.mark.parametrize(

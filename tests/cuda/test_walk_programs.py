@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler import research, samplers
+from pygsampler import samplers
 
 
 @pgs.program
@@ -37,14 +37,15 @@ def test_walks_are_those_of_the_cpu(dtype: str) -> None:
         assert theirs.cpu().nodes.tolist() == ours.nodes.tolist()
 
 
+@pytest.mark.research
 @pytest.mark.parametrize("hard", [False, True])
 def test_unmarked_vertices_and_all_rows(hard: bool) -> None:
     arrays = {name: np.zeros(300) for name in ("locality", "h_source", "h_target")}
     cpu = graph("int64").with_data(node_data=arrays)
     there = cpu.to("cuda")
     for sampler in (
-        research.locality(fanouts=[1], hard=hard, seed=3),
-        research.locality_importance(nodes=[-1], hard=hard, seed=3),
+        pgs.research.locality(fanouts=[1], hard=hard, seed=3),
+        pgs.research.locality_importance(nodes=[-1], hard=hard, seed=3),
         samplers.asgcn(nodes=[-1], seed=3),
     ):
         want = sampler.sample(cpu, range(40), epoch=0, batch=0)

@@ -53,6 +53,7 @@ def test_dgls_names() -> None:
         ours_as_a_module.MultiLayerFullNeighborSampler(-1)
 
 
+@pytest.mark.research
 @pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
 def test_the_papers_queue_in_dgls_loader_samples_as_without_it() -> None:
     g = random_graph()
@@ -73,6 +74,7 @@ def test_the_papers_queue_in_dgls_loader_samples_as_without_it() -> None:
     assert repr(sampler).endswith("replace=False)")
 
 
+@pytest.mark.research
 def test_the_mode_is_refused_where_it_is_not_there() -> None:
     sampler = PGSampler([3], mode="queue")
     with pytest.raises(ValueError, match=r"mode: expected one of .* got str 'fast'"):

@@ -16,6 +16,7 @@ from pygsampler._cli.doctor.report import Problem
 self_test: Any = import_module("pygsampler._cli.doctor.self_test")
 
 
+@pytest.mark.research
 def test_engine_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     def other(fanouts: Any, *, mode: str, seed: int, **options: Any) -> PGSampler:
         return PGSampler(fanouts, seed=seed + (mode == "queue"), mode=mode, **options)
@@ -41,7 +42,8 @@ def test_engine_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     part = self_test.self_test()
     assert [run["ok"] for run in part.facts["runs"]] == [False] * len(self_test.CPU_MODES)
     # One problem for what is one.
-    what = "self-test on cpu, mode auto, queue, reservoir: MemoryError: none left"
+    modes = ", ".join(self_test.CPU_MODES)
+    what = f"self-test on cpu, mode {modes}: MemoryError: none left"
     assert part.problems == (Problem(what, REPORT),)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulator.build import HERE, ROOT, build, compilers
+from tests.support.research import of_research
 
 pytestmark = pytest.mark.once
 
@@ -208,7 +209,9 @@ else:
     ("script", "names"),
     [
         (HAZARDS, ["hetero/labor", "hetero/hetero"]),
-        (DEALT, ["research/khop", "research/transit", "walk/walk", "walk/visit_counts"]),
+        *of_research(
+            (DEALT, ["research/khop", "research/transit", "walk/walk", "walk/visit_counts"])
+        ),
     ],
     ids=["programs", "dealt samples"],
 )

@@ -13,6 +13,7 @@ import torch
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
+from tests.support.research import of_research
 
 NODES = 20
 
@@ -176,30 +177,38 @@ def test_fanouts_of_other_kinds():
     ("options", "error", "message"),
     [
         ({"replace": 1}, TypeError, "replace: expected True or False, got int 1"),
-        (
-            {"mode": "queue", "mode_options": {"ordered": None}},
-            TypeError,
-            "ordered: expected True or False, got NoneType None",
+        *of_research(
+            (
+                {"mode": "queue", "mode_options": {"ordered": None}},
+                TypeError,
+                "ordered: expected True or False, got NoneType None",
+            )
         ),
-        (
-            {"mode": "queue", "mode_options": {"fetch_size": 257}},
-            ValueError,
-            "fetch_size: expected an integer from 1 to 256, got 257",
+        *of_research(
+            (
+                {"mode": "queue", "mode_options": {"fetch_size": 257}},
+                ValueError,
+                "fetch_size: expected an integer from 1 to 256, got 257",
+            )
         ),
-        (
-            {"mode": "fused", "mode_options": {"fetch_size": 5}},
-            ValueError,
-            "mode_options: expected none in mode 'fused', got str 'fetch_size'",
+        *of_research(
+            (
+                {"mode": "fused", "mode_options": {"fetch_size": 5}},
+                ValueError,
+                "mode_options: expected none in mode 'fused', got str 'fetch_size'",
+            )
         ),
         (
             {"temporal": "t", "mode_options": {"fetch_size": 5}},
             ValueError,
             "mode_options: expected none in mode 'auto', got str 'fetch_size'",
         ),
-        (
-            {"fanouts": [{"cites": 2}], "mode": "queue"},
-            ValueError,
-            "mode: expected one of .* with fanouts by edge type, got 'queue'",
+        *of_research(
+            (
+                {"fanouts": [{"cites": 2}], "mode": "queue"},
+                ValueError,
+                "mode: expected one of .* with fanouts by edge type, got 'queue'",
+            )
         ),
         ({"seed": 1.0}, TypeError, "seed: expected an integer .* got float 1.0"),
         ({"seed": "0"}, TypeError, "seed: expected an integer .* got str '0'"),
@@ -224,10 +233,12 @@ def test_fanouts_of_other_kinds():
             ValueError,
             r"frontier: expected one of \('all', 'new'\), got str 'some'",
         ),
-        (
-            {"mode": "queue", "frontier": "new"},
-            ValueError,
-            r"mode: expected 'auto' or 'persistent' with frontier='new', got 'queue'",
+        *of_research(
+            (
+                {"mode": "queue", "frontier": "new"},
+                ValueError,
+                r"mode: expected 'auto' or 'persistent' with frontier='new', got 'queue'",
+            )
         ),
         (
             {"disjoint": 1},
@@ -383,7 +394,7 @@ def test_a_job_of_another_process(graph, sampler):
 # ---- what cannot be checked beforehand ----
 
 
-@pytest.mark.parametrize("mode", ["auto", "queue"])
+@pytest.mark.parametrize("mode", ["auto", *of_research("queue")])
 @pytest.mark.parametrize("value", [-1, -(2**62), NODES, 2**40, 2**62])
 def test_values_changed_behind_our_back_do_not_crash(mode, value):
     indptr = np.arange(0, 4 * NODES + 1, 4)

@@ -9,6 +9,7 @@ import pytest
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
+from tests.support.research import of_research
 
 THREADS = 8
 
@@ -34,7 +35,7 @@ def in_threads(work: Callable[[int], None], count: int = THREADS) -> None:
         raise errors[0]
 
 
-@pytest.mark.parametrize("mode", ["auto", "queue"])
+@pytest.mark.parametrize("mode", ["auto", *of_research("queue")])
 @pytest.mark.parametrize("bits", [32, 64])
 def test_eight_threads_give_what_one_gives(mode, bits):
     graph = circulant(3_000, 12, bits)

@@ -20,6 +20,7 @@ partner("pyarrow")
 
 from pygsampler.flight import Client, Server, results  # noqa: E402
 from tests.support.assertions import content  # noqa: E402
+from tests.support.research import HAS_RESEARCH  # noqa: E402
 
 SEEDS = [5, 3, 3, 9, 100, 44]
 # Of a batch that has no types and more hops than a loop ends with.
@@ -39,18 +40,21 @@ UNTYPED: dict[str, Any] = {
     "weights": pgs.PGSampler([3, 2], prob="w", edge_weights="ht", seed=3),
     "mask": pgs.PGSampler([2], mask="m", replace=True, seed=4),
     "trees": pgs.PGSampler([2, 2], disjoint=True, seed=5),
-    "queue": pgs.PGSampler([2, 2], mode="queue", seed=6),
-    "reservoir": pgs.PGSampler([2, 2], mode="reservoir", seed=6),
     "walks": pgs.RandomWalk(6, stop=0.1, walks_per_seed=3, seed=7),
     "node2vec": pgs.walks.Node2Vec(6, p=0.5, q=2, prob="w", edge_ids=True, seed=8),
     "roots": pgs.walks.MultiRW(3, 8, edge_ids=True, seed=9),
     "visits": pgs.walks.PinSAGE(seed=10),
-    "k hops": pgs.research.KHop([3, 2], edge_ids=True, seed=11),
-    "layers": pgs.research.LayerSample([5, 4], seed=12),
     "program": layer_wise.labor(fanouts=[3, 2], seed=13),
     "subgraph": samplers.saint_walk(roots=5, length=3, seed=14),
     "named values": named(weight="w", seed=15),
 }
+if HAS_RESEARCH:
+    UNTYPED |= {
+        "queue": pgs.PGSampler([2, 2], mode="queue", seed=6),
+        "reservoir": pgs.PGSampler([2, 2], mode="reservoir", seed=6),
+        "k hops": pgs.research.KHop([3, 2], edge_ids=True, seed=11),
+        "layers": pgs.research.LayerSample([5, 4], seed=12),
+    }
 
 
 @pytest.mark.parametrize("name", UNTYPED)

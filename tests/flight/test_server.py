@@ -30,6 +30,7 @@ from pyarrow import flight  # noqa: E402
 from pygsampler.flight import Client, Server  # noqa: E402
 from pygsampler.flight.ticket import ARRAYS, Ticket  # noqa: E402
 from tests.support.assertions import content  # noqa: E402
+from tests.support.research import HAS_RESEARCH  # noqa: E402
 
 TOKEN = "a-token-of-24-characters"
 UNIFORM = pgs.PGSampler([3, 2], seed=1)
@@ -154,12 +155,10 @@ def test_the_worst_case_bounds_what_is_drawn() -> None:
                 count = 150 if graph is untyped() else 90
                 batch: Any = sampler.sample(graph, seeds)
                 assert batch.num_edges <= most.edges(sampler.plan, count), (sampler, graph)
-    exact = [
-        pgs.RandomWalk(5, walks_per_seed=2),
-        pgs.walks.MultiRW(3, 7),
-        pgs.research.KHop([3, 2, 2]),
-    ]
-    for walker in (*exact, pgs.research.LayerSample([3, 4])):
+    walkers: list[Any] = [pgs.RandomWalk(5, walks_per_seed=2), pgs.walks.MultiRW(3, 7)]
+    if HAS_RESEARCH:
+        walkers += [pgs.research.KHop([3, 2, 2]), pgs.research.LayerSample([3, 4])]
+    for walker in walkers:
         made: Any = walker.sample(untyped(), range(30))
         assert made.num_edges == Most(untyped()).edges(walker.plan, 30)
 

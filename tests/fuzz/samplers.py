@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 import pygsampler as pgs
+from pygsampler._sampling.extensions import MODES as REGISTERED
+from pygsampler.samplers.neighbor_plan import NEIGHBOR
 from tests.fuzz.values import Liar, no_integer, not_from, right, wrong
 from tests.fuzz.world import (
     NEW,
@@ -26,7 +28,7 @@ from tests.fuzz.world import (
     verify,
 )
 
-MODES = ("auto", "persistent", "fused", "bsp", "queue", "reservoir")
+MODES = (*NEIGHBOR, *REGISTERED)
 MAX_EPOCH, MAX_BATCH = (1 << 24) - 1, (1 << 40) - 1
 NO_GRAPHS: list[Any] = [None, 3, "graph", pgs.Graph, object(), [[0, 1], [0]], {}]
 
@@ -172,7 +174,7 @@ def wrong_weights(world: World, random: Random) -> None:
     with refused(ValueError):
         pgs.PGSampler([2], prob="w", mask="m")
     with refused(ValueError):
-        pgs.PGSampler([2], mode=random.choice(MODES[2:]), **{by: "w"})
+        pgs.PGSampler([2], mode=random.choice((*REGISTERED,) or ("queue",)), **{by: "w"})
     model = world.open_graph(random)
     edges = model.graph.num_edges
     if not edges:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import pygsampler as pgs
-from pygsampler import research, samplers
+from pygsampler import samplers
 from pygsampler.samplers import Temporal, layer_wise
 
 from .graphs import EDGES, HOMOGENEOUS, NODES, ONE_TYPE, RELATIONS, feature_rows, graph, integers
@@ -28,6 +28,8 @@ BATCHES = ((0, 0), (3, 11))
 FORMS = ("torch", "numpy", "arrow")
 HETERO_FORMS = ("torch",)
 TABLES = ("torch", "numpy")
+# What cases need that name a mode, a sampler or a form of program of papers' experiments.
+RESEARCH = ("pygsampler.research",)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ TIMES: dict[str, dict[str, Any]] = {
     "of nodes": {"temporal": "time"},
     "of nodes carried": {"temporal": Temporal("time", carry="edge")},
 }
-MODES = ("persistent", "fused", "bsp", "queue")
+MODES = {"persistent": (), **dict.fromkeys(("fused", "bsp", "queue"), RESEARCH)}
 
 
 def neighbors() -> Iterator[Case]:
@@ -137,13 +139,12 @@ def neighbors() -> Iterator[Case]:
     yield Sampled("neighbors weighted float64 once", partial(plain, [5, 4, 3], prob="w64"))
     yield Sampled("neighbors weighted all", partial(plain, [-1, 4, 3], prob="w"))
     yield Sampled("neighbors mask by integers", partial(plain, [5, 4, 3], mask="kind"))
-    yield Sampled("neighbors reservoir", partial(plain, [5, 4, 3], mode="reservoir"))
-    yield Sampled("neighbors queue", partial(plain, [5, 4, 3], mode="queue"))
-    for mode in MODES:
-        same = partial(plain, [5, 4, 3], mode=mode)
-        yield Sampled(f"neighbors by {mode}", same, like="neighbors")
-        with_replacement = partial(plain, [5, 4, 3], mode=mode, replace=True)
-        yield Sampled(f"neighbors replace by {mode}", with_replacement, like="neighbors replace")
+    for mode in ("reservoir", "queue"):
+        yield Sampled(f"neighbors {mode}", partial(plain, [5, 4, 3], mode=mode), RESEARCH)
+    for mode, needs in MODES.items():
+        for option in ({}, {"replace": True}):
+            name, of_mode = " ".join(["neighbors", *option]), partial(plain, [5, 4, 3], mode=mode)
+            yield Sampled(f"{name} by {mode}", partial(of_mode, **option), needs, like=name)
     tables = partial(plain, [5, 4, 3], map_bytes=1)
     yield Sampled("neighbors by tables", tables, like="neighbors")
     for what, name, fanouts, seed, seeds in NEIGHBORS:
@@ -307,9 +308,9 @@ def walks() -> Iterator[Case]:
         yield of_80(name, sampler, forms=() if "pinsage" in name else TABLES)
     for name in ("walk weighted", "node2vec", "multi-dimensional"):
         yield of_80(f"{name} int32", makers[name], bits=32, forms=TABLES)
-    for execution in ("sample", "transit"):
+    for execution, needs in (("sample", ()), ("transit", RESEARCH)):
         same = partial(walk, 20, edge_ids=True, mode_options={"execution": execution})
-        yield of_80(f"walk by {execution}", same, like="walk", forms=TABLES)
+        yield of_80(f"walk by {execution}", same, needs, like="walk", forms=TABLES)
     for layout in ("packed", "csr"):
         same = partial(walk, 20, edge_ids=True, mode_options={"layout": layout})
         yield of_80(f"walk {layout}", same, like="walk", forms=TABLES)
@@ -341,9 +342,14 @@ def walks() -> Iterator[Case]:
     )
 
 
+def of_research(name: str, *args: Any, **options: Any) -> Any:
+    """Returns a sampler of ``pygsampler.research``, which may be missing."""
+    return getattr(pgs.research, name)(*args, **options)
+
+
 def steps() -> Iterator[Case]:
-    hops = partial(pgs.research.KHop, [5, 4], seed=2)
-    layers = partial(pgs.research.LayerSample, [40, 30], seed=2)
+    hops = partial(of_research, "KHop", [5, 4], seed=2)
+    layers = partial(of_research, "LayerSample", [40, 30], seed=2)
     makers: dict[str, Callable[[], Any]] = {
         "khop": hops,
         "khop edges": partial(hops, edge_ids=True),
@@ -355,11 +361,11 @@ def steps() -> Iterator[Case]:
         "layers unique": partial(layers, unique=True),
         "layers unique edges": partial(layers, unique=True, edge_ids=True),
     }
+    of_steps = partial(Sampled, needs=RESEARCH, forms=TABLES)
     for name, sampler in makers.items():
-        yield Sampled(name, sampler, forms=TABLES)
-    by_transit = partial(hops, execution="transit")
-    yield Sampled("khop by transit", by_transit, forms=TABLES, like="khop")
-    yield Sampled("khop int32", hops, bits=32, forms=TABLES)
+        yield of_steps(name, sampler)
+    yield of_steps("khop by transit", partial(hops, execution="transit"), like="khop")
+    yield of_steps("khop int32", hops, bits=32)
 
 
 # ---- programs --------------------------------------------------------------------------------
@@ -373,6 +379,18 @@ EMULATED = (
     "pass",
 )
 EMULATED += ("exp3m", "shadow weighted", "saint edges", "saint walks", "cluster subgraph", "vrgcn")
+# Programs of pygsampler.research, by name.
+LOCALITY: dict[str, tuple[str, dict[str, Any]]] = {
+    "locality": ("locality", {"fanouts": [4, 3]}),
+    "locality hard": ("locality", {"fanouts": [4, 3], "hard": True}),
+    "locality layers": ("locality_importance", {"nodes": [64, 32]}),
+    "layers by degree": ("locality_layers", {"nodes": [64, 32]}),
+    "layers by degree, weighted": (
+        "locality_layers",
+        {"nodes": [64, 32], "reuse": 0.25, "weight": "w"},
+    ),
+    "locality saint": ("locality_saint", {"budget": 200}),
+}
 
 
 def _items(A: Any, seeds: Any) -> Any:
@@ -382,6 +400,10 @@ def _items(A: Any, seeds: Any) -> Any:
 def _papers(A: Any, seeds: Any) -> Any:
     outer = A[ONE_TYPE][:, seeds].individual_sample(3)
     return [A[ONE_TYPE][:, seeds | outer.row()].individual_sample(2), outer]
+
+
+def _of_class(form: type, **options: Any) -> Any:
+    return pgs.program(form)(**options)
 
 
 class _NextDoor:
@@ -486,20 +508,14 @@ def programs() -> Iterator[Case]:
         "saint walks": (samplers.saint_walk, {"roots": 40, "length": 3}),
         "cluster subgraph": (samplers.cluster_gcn, {}),
         "mvs": (samplers.mvs, {"size": 60, "fanouts": [4]}),
-        "locality": (research.locality, {"fanouts": [4, 3]}),
-        "locality hard": (research.locality, {"fanouts": [4, 3], "hard": True}),
-        "locality layers": (research.locality_importance, {"nodes": [64, 32]}),
-        "layers by degree": (research.locality_layers, {"nodes": [64, 32]}),
-        "layers by degree, weighted": (
-            research.locality_layers,
-            {"nodes": [64, 32], "reuse": 0.25, "weight": "w"},
-        ),
-        "locality saint": (research.locality_saint, {"budget": 200}),
     }
     for name, (program, options) in listed.items():
         make = partial(program, seed=5, **options)
         yield Sampled(name, make, graph="scored", emulated=name in EMULATED)
     apart = partial(Sampled, graph="scored", emulated=False)
+    for name, (program_name, options) in LOCALITY.items():
+        make = partial(of_research, program_name, seed=5, **options)
+        yield apart(name, make, RESEARCH)
     for name in ("ladies", "kgcn", "shadow", "saint walks"):
         program, options = listed[name]
         yield apart(f"{name} int32", partial(program, seed=5, **options), bits=32)
@@ -511,10 +527,10 @@ def programs() -> Iterator[Case]:
     for method in ("exp3", "exp3m"):
         yield apart(f"bandit {method}", partial(_bandit, method))
     for name, form in (("class in NextDoor's form", _NextDoor), ("class of layers", _Layers)):
-        make = partial(pgs.program(form), fanouts=[6, 5], weight="w", seed=5)
-        yield apart(name, make)
-    yield apart("class in GNNSampler's form", partial(pgs.program(_GNNSampler), seed=5))
-    yield apart("class in GNNSampler's steps", partial(pgs.program(_NamedSteps), seed=5))
+        make = partial(_of_class, form, fanouts=[6, 5], weight="w", seed=5)
+        yield apart(name, make, RESEARCH)
+    yield apart("class in GNNSampler's form", partial(_of_class, _GNNSampler, seed=5), RESEARCH)
+    yield apart("class in GNNSampler's steps", partial(_of_class, _NamedSteps, seed=5), RESEARCH)
     items = partial(pgs.program(_items), seed=5)
     relation = SampledOverRelations
     users = {"user": np.arange(0, 900, 19)}

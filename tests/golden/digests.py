@@ -58,7 +58,7 @@ def to_run(device: str = "cpu", emulated: bool = False) -> dict[str, Case]:
     return {
         name: case
         for name, case in cases().items()
-        if isinstance(case, kinds) and not (emulated and (case.needs or not case.emulated))
+        if isinstance(case, kinds) and not (emulated and (case.lacks() or not case.emulated))
     }
 
 

@@ -6,17 +6,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pygsampler as pgs
-from pygsampler import research, samplers
-from pygsampler.research import nextdoor
+from pygsampler import samplers
 
-from .cases import SEEDS, SEEDS_BY_TYPE, Case
+from .cases import RESEARCH, SEEDS, SEEDS_BY_TYPE, Case, of_research
 from .graphs import EDGES, NODES, RELATIONS, TYPES, edges, feature_rows, graph, integers
+
+if find_spec("pygsampler.research") is not None:
+    from pygsampler.research import nextdoor
 
 TORCH = ("torch",)
 
@@ -54,15 +57,17 @@ def plain() -> Iterator[Case]:
     yield Case("saint norms of walks", partial(_norms, "saint_walk", roots=60, length=2))
     yield Case("clusters of a batch", _clusters)
     yield Case("labels of seal", _drnl)
-    yield Case("locality scores", lambda: research.locality_scores(graph()))
-    published = partial(research.locality_scores, measure="published", step=3)
-    yield Case("locality scores as published", lambda: published(graph()))
-    yield Case("nextdoor class", _nextdoor)
+    scores = partial(of_research, "locality_scores")
+    yield Case("locality scores", lambda: scores(graph()), RESEARCH)
+    published = partial(scores, measure="published", step=3)
+    yield Case("locality scores as published", lambda: published(graph()), RESEARCH)
+    yield Case("nextdoor class", _nextdoor, RESEARCH)
     lists = ("pyarrow",)
     yield Case("walk arrow", partial(_arrow, pgs.RandomWalk(9, stop=0.1, seed=3)), lists)
     edge_ids = pgs.RandomWalk(9, edge_ids=True, direction="in", seed=3)
     yield Case("walk edges arrow", partial(_arrow, edge_ids), lists)
-    yield Case("khop arrow", partial(_arrow, pgs.research.KHop([5, 4], seed=2)), lists)
+    hops = partial(of_research, "KHop", [5, 4], seed=2)
+    yield Case("khop arrow", lambda: _arrow(hops()), (*lists, *RESEARCH))
 
 
 def _csc() -> list[Any]:
@@ -311,13 +316,18 @@ def loaders() -> Iterator[Case]:
         },
         "walks": {"sampler": pgs.RandomWalk(8, seed=6)},
         "pinsage": {"sampler": pgs.walks.PinSAGE(2, 0.5, 9, 4, seed=6)},
-        "khop": {"sampler": pgs.research.KHop([4, 3], seed=6)},
         "ladies": {"sampler": samplers.ladies(nodes=[40, 20], seed=6)},
         "shadow": {"sampler": samplers.shadow(fanouts=[4, 3], seed=6)},
     }
     for added, options in plain.items():
         make = partial(_loaded, "homogeneous", SEEDS, **options)
         yield _listed(f"loader {added}".strip(), make, added)
+
+    def of_steps(**place: Any) -> list[Any]:
+        sampler = of_research("KHop", [4, 3], seed=6)
+        return _loaded("homogeneous", SEEDS, sampler=sampler, **place)
+
+    yield Loaded("loader khop", of_steps, (*TORCH, *RESEARCH), static="khop" in STATIC)
     typed: dict[str, dict[str, Any]] = {
         "": {},
         "shuffled": {"shuffle": True},

@@ -17,7 +17,6 @@ from pygsampler._batch.block import Block
 from pygsampler._batch.contexts import Contexts
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import Subgraph
-from pygsampler.research.step_samples import StepSamples
 from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import Visits
 
@@ -270,8 +269,11 @@ _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Walks: walks,
     Visits: visits,
     VisitsOfType: visits_of_type,
-    StepSamples: steps,
 }
+if find_spec("pygsampler.research") is not None:
+    from pygsampler.research import StepSamples
+
+    _FIELDS |= {StepSamples: steps}
 if find_spec("torch") is not None:
     from pygsampler.torch import LinkBatch
 

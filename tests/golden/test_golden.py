@@ -88,7 +88,7 @@ def test_every_case_has_a_digest_and_every_digest_a_case() -> None:
 
 
 def test_check_names_results_that_differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    few = {name: CASES[name] for name in ("khop", "ladies")}
+    few = {name: CASES[name] for name in ("walk", "ladies")}
     monkeypatch.setattr(digests, "cases", lambda: few)
     monkeypatch.setattr(digests, "FILE", tmp_path / "digests.json")
     lines = {name: RECORDED[name] for name in few}
@@ -99,14 +99,14 @@ def test_check_names_results_that_differ(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     assert check_of(lines) == "2 results on cpu as recorded"
     for wrong in ({**lines, "ladies": "0" * 16}, {"ladies": lines["ladies"]}, {**lines, "x": "0"}):
-        with pytest.raises(SystemExit, match=r"^golden: expected .*(ladies|khop|x)"):
+        with pytest.raises(SystemExit, match=r"^golden: expected .*(ladies|walk|x)"):
             check_of(wrong)
 
 
 def test_write_adds_digests_and_changes_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    few = {name: CASES[name] for name in ("khop edges", "ladies")}
+    few = {name: CASES[name] for name in ("walk edges", "ladies")}
     monkeypatch.setattr(digests, "cases", lambda: few)
     monkeypatch.setattr(digests, "FILE", tmp_path / "digests.json")
     digests.FILE.write_text(json.dumps({"ladies": RECORDED["ladies"]}))
@@ -121,9 +121,9 @@ def test_write_adds_digests_and_changes_none(
 
 def test_cases_whose_packages_are_missing_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = Case("without", lambda: pytest.fail("was run"), ("no_such_package",))
-    few = {"khop": CASES["khop"], "without": missing}
+    few = {"walk": CASES["walk"], "without": missing}
     monkeypatch.setattr(digests, "cases", lambda: few)
-    monkeypatch.setattr(digests, "recorded", lambda: {"khop": RECORDED["khop"], "without": "0"})
+    monkeypatch.setattr(digests, "recorded", lambda: {"walk": RECORDED["walk"], "without": "0"})
     assert digests.check() == ("1 results on cpu as recorded; 1 not run without no_such_package")
 
 

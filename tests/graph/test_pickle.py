@@ -25,7 +25,7 @@ def of(source) -> Array:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_sampler_keeps_options_seed_epoch_and_count(protocol):
     graph = circulant(100, 9)
-    sampler = pgs.PGSampler([3, -1], replace=True, seed=5, mode="queue", map_bytes=10**6)
+    sampler = pgs.PGSampler([3, -1], replace=True, seed=5, mode="persistent", map_bytes=10**6)
     sampler.set_epoch(4)
     sampler.sample(graph, range(10))
     again = pickle.loads(pickle.dumps(sampler, protocol))

@@ -13,6 +13,7 @@ import pytest
 import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler.torch import DataLoader
+from tests.support.research import HAS_RESEARCH
 
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 2, 3, 0], [0, 0, 0, 1, 1, 3], num_nodes=4)
 TYPED = pgs.Graph.from_coo({("a", "to", "b"): ([0, 1, 1], [0, 0, 1])}, num_nodes={"a": 3, "b": 2})
@@ -108,7 +109,7 @@ def test_a_seed_that_nobody_gave(kind: str) -> None:
     [
         pgs.RandomWalk(2).with_gpu_share,
         pgs.walks.PinSAGE().with_gpu_share,
-        pgs.research.KHop([2]).with_gpu_share,
+        *([pgs.research.KHop([2]).with_gpu_share] if HAS_RESEARCH else []),
         pgs.PGSampler([2]).with_gpu_share,
         pgs.LaborSampler([2], edge_weights="ht").with_gpu_share,
         pgs.samplers.HGTSampler([2]).with_gpu_share,

@@ -11,6 +11,7 @@ import pytest
 import pygsampler as pgs
 from pygsampler._sampling.extensions import FAMILIES, MODES
 from pygsampler.samplers.neighbor_plan import NEIGHBOR
+from tests.support.research import link_without_research
 
 # Samples by each engine part that research extends, and prints the samples.
 SAMPLES = """
@@ -61,17 +62,8 @@ for call in (lambda: pgs.PGSampler([2], mode="queue"), lambda: pgs.program(Form)
 
 @pytest.fixture
 def package_without_research(tmp_path: Path) -> None:
-    """Puts the package, without the folder and its import, into the folder of ``run_python``."""
-    source, target = Path(pgs.__file__).parent, tmp_path / "pygsampler"
-    target.mkdir()
-    for entry in source.iterdir():
-        if entry.name not in ("research", "__init__.py", "__pycache__"):
-            (target / entry.name).symlink_to(entry)
-    text = (source / "__init__.py").read_text()
-    for line in ("from pygsampler import research\n", '    "research",\n'):
-        assert text.count(line) == 1
-        text = text.replace(line, "")
-    (target / "__init__.py").write_text(text)
+    """Puts such a package into the folder of ``run_python``."""
+    link_without_research(tmp_path)
 
 
 def samples(output: str) -> list[object]:

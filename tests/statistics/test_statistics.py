@@ -44,6 +44,7 @@ def test_the_engine_has_no_bias(case: Case, engine: Engine) -> None:
     plausible([case.run(engine, seed, 1) for seed in SEEDS])
 
 
+@pytest.mark.research
 @pytest.mark.once
 @pytest.mark.parametrize("case", CASES[-len(OTHERS) :], ids=lambda case: case.name)
 def test_the_task_queue_has_no_bias(case: Case) -> None:

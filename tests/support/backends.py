@@ -8,6 +8,7 @@ only where that plugin is registered: a machine with a GPU needs no emulator.
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,17 @@ def pytest_configure(config: pytest.Config) -> None:
         f"backends(*names): where a test runs, of {', '.join(BACKENDS)}",
         "gpu: runs on a GPU, so `make gpu-check` runs it",
         "once: depends on no partner, so `make test` runs it with the current ones alone",
+        "research: uses pygsampler.research, and is left out where the package has none",
         "slow: takes long, and others cover its subject in part: `make test SLOW=yes` runs it",
     ):
         config.addinivalue_line("markers", line)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if find_spec("pygsampler.research") is None:
+        others = [item for item in items if item.get_closest_marker("research")]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if not item.get_closest_marker("research")]
 
 
 @pytest.hookimpl(tryfirst=True)  # The backend is the first word of a test's parameters.

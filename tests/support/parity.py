@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 import pygsampler as pgs
+from pygsampler._sampling.extensions import MODES as REGISTERED
+from pygsampler.samplers.neighbor_plan import NEIGHBOR
 from tests.support.assertions import assert_equal
 
 Values = npt.NDArray[Any]
-MODES = ("auto", "persistent", "fused", "bsp", "queue")
+MODES = ("auto", *NEIGHBOR[1:], *(name for name, mode in REGISTERED.items() if mode.equals_auto))
 # What changes the times of mode "reservoir", and nothing else.
 SWITCHES: dict[str, dict[str, Any]] = {
     "usual": {},

@@ -23,6 +23,7 @@ from pygsampler import distributed, samplers
 from pygsampler.distributed.process_group import ProcessGroup
 from pygsampler.samplers import Temporal, layer_wise
 from pygsampler.torch import DataLoader
+from tests.support.research import HAS_RESEARCH
 
 
 def fails(kind: type[Exception], text: str, what: Callable[[], Any]) -> None:
@@ -517,16 +518,13 @@ def refused(rank: int, world: int, folder: str) -> None:
             "seed_time: expected a time for each seed",
             lambda: sample({"temporal": "t"}),
         )
-        fails(
-            ValueError,
-            "expected one of neighbors, walks or a program for a partitioned graph",
+        of_research = [
             lambda: sample({"mode": "queue"}),
-        )
-        fails(
-            ValueError,
-            "expected one of neighbors, walks or a program for a partitioned graph",
             lambda: pgs.research.KHop([3]).sample(graph, [1]),
-        )
+        ]
+        for call in of_research if HAS_RESEARCH else []:
+            text = "expected one of neighbors, walks or a program for a partitioned graph"
+            fails(ValueError, text, call)
         fails(
             IndexError,
             "seeds[1]: expected an id in [0, 203), got 203",
