@@ -75,7 +75,7 @@ for name, call in calls.items():
         assert "pygsampler.dgl.NeighborSampler has DGL's own sampling for it" in text, text
     else:
         raise AssertionError(f"{name}: no error")
-for options in ({"edge_weights": "ht"}, {"mode": "queue"}):
+for options in ({"edge_weights": "ht"}, {"mode": "persistent"}):
     try:
         NeighborSampler([2], **options).sample(g, ids)
     except NotImplementedError as error:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from .cases import Case, Sampled, sampled
+from .cases import RESEARCH, Case, Sampled, sampled
 from .frameworks import computed as of_frameworks
 from .loaders import Loaded
 from .loaders import computed as of_loaders
@@ -58,7 +58,8 @@ def to_run(device: str = "cpu", emulated: bool = False) -> dict[str, Case]:
     return {
         name: case
         for name, case in cases().items()
-        if isinstance(case, kinds) and not (emulated and (case.lacks() or not case.emulated))
+        if isinstance(case, kinds)
+        and not (emulated and (case.lacks() or {*case.needs} - {*RESEARCH} or not case.emulated))
     }
 
 

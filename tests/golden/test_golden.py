@@ -106,7 +106,7 @@ def test_check_names_results_that_differ(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_write_adds_digests_and_changes_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    few = {name: CASES[name] for name in ("walk edges", "ladies")}
+    few = {name: CASES[name] for name in ("neighbors one hop", "ladies")}
     monkeypatch.setattr(digests, "cases", lambda: few)
     monkeypatch.setattr(digests, "FILE", tmp_path / "digests.json")
     digests.FILE.write_text(json.dumps({"ladies": RECORDED["ladies"]}))
