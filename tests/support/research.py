@@ -1,6 +1,8 @@
 """Tests that need ``pygsampler.research``, and the package without it, which passes all others.
 
-python -m tests.support.research FOLDER    # for PYTHONPATH: the installed package without it
+    python -m tests.support.research FOLDER    # for PYTHONPATH: the installed package without it
+
+Tests that need it have the marker ``research``.
 """
 
 from __future__ import annotations
