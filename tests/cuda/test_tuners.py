@@ -38,7 +38,7 @@ def there(graph: pgs.Graph) -> pgs.Graph:
 def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The bytes of the device that are free, as the tuner of caches finds them."""
     room = [12_000 + 4 * 2000 + 10_000_000 // 10]
-    monkeypatch.setattr(cache_tuner, "memory_of", lambda device: (room[0], 10_000_000))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (room[0], 10_000_000))
     monkeypatch.setattr(cache_tuner, "LEAST", 0)
     return room
 

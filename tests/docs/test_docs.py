@@ -132,6 +132,7 @@ def shown(page: Path) -> list[str]:
 
 # Of torch, when PyG is imported.
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")
+@pytest.mark.research
 def test_the_reference_has_every_public_name() -> None:
     """And nothing that is not there. mkdocs itself checks the docstrings: `make docs`."""
     import pygsampler

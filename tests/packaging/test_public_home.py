@@ -15,7 +15,7 @@ MODULES = [
     ".samplers",
     ".walks",
     ".programs",
-    ".research",
+    pytest.param(".research", marks=pytest.mark.research),
     ".distributed",
     ".datasets",
 ]
