@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,9 @@ def measured(name: str, made: Made, here: pgs.Graph | None, rows: int) -> dict[s
 def run(record: Record, budget: Budget, trial: bool) -> None:
     """A row for each graph, program and number of rows."""
     if not trial:
-        record.content["costs"] = json.loads(library.call("ProgramCalibrate", 0))
+        costs = json.loads(library.call("ProgramCalibrate", 0))
+        # A kept file names no folder of a machine.
+        record.content["costs"] = costs | {"path": Path(costs["path"]).name}
         print(record.content["costs"], flush=True)
     for shape in ("tiny",) if trial else SHAPES:
         if budget.over():

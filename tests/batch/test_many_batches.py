@@ -34,8 +34,9 @@ def test_many_batches_on_the_cpu():
     ("mode", "options"),
     [
         *(("auto", None), ("persistent", None)),
-        *of_research(("fused", None), ("bsp", None), ("queue", None)),
-        *of_research(("queue", {"ordered": False})),
+        *of_research(
+            *(("fused", None), ("bsp", None), ("queue", None), ("queue", {"ordered": False}))
+        ),
     ],
 )
 def test_modes_and_order_change_nothing_on_the_cpu(mode, options):

@@ -16,7 +16,7 @@ import pytest
 import pygsampler as pgs
 from tests.gpu import need_cuda
 from tests.support.assertions import assert_equal
-from tests.support.parity import MODES, Csc, compare, emulated, random_graph, scaled
+from tests.support.parity import RESEARCH_MODES, Csc, compare, emulated, random_graph, scaled
 from tests.support.partners import partner
 from tests.support.ranks import run_ranks
 
@@ -65,7 +65,7 @@ def test_batches_of_one_device(
     assert [graph.device for graph in graphs] == [f"cuda:{device}" for device in over]
     for graph in graphs:
         assert graph.shared and not graph.pinned and repr(graph).endswith("shared)")
-        compare(cpu, graph, SEEDS, [4, 3], modes=set(MODES) - {"persistent"})
+        compare(cpu, graph, SEEDS, [4, 3], modes=("auto", *RESEARCH_MODES))
         compare(cpu, graph, SEEDS, [-1, 40], modes=("auto",), exclude=range(0, 3000, 7))
         compare(cpu, graph, SEEDS, [5, 4], modes=("auto",), disjoint=True)
         compare(cpu, graph, SEEDS, [6, 40], modes=("auto",), prob="w")

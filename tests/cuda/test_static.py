@@ -22,7 +22,7 @@ from pygsampler._loader.capture import CapturedLoop  # noqa: E402
 from pygsampler.torch import DataLoader, capture  # noqa: E402
 from tests.support.assertions import assert_equal, contents  # noqa: E402
 from tests.support.ddp_static import Sage  # noqa: E402
-from tests.support.parity import MODES, emulated  # noqa: E402
+from tests.support.parity import RESEARCH_MODES, emulated  # noqa: E402
 from tests.support.static_batches import assert_static, make_graph  # noqa: E402
 
 pytestmark = pytest.mark.once
@@ -325,7 +325,7 @@ def test_errors(few: pgs.Graph) -> None:
     options: dict[str, Any] = {"batch_size": 64, "static": True}
     with pytest.raises(ValueError, match="static: expected a graph on a CUDA device, got one on"):
         DataLoader(make_graph(), FEW, [5, 3], **options)
-    for mode in set(MODES) - {"auto", "persistent"}:
+    for mode in RESEARCH_MODES:
         sampler = pgs.PGSampler([5, 3], mode=mode)
         with pytest.raises(ValueError, match=f"static: expected a sampler of mode .*'{mode}'"):
             DataLoader(few, FEW, sampler, **options)

@@ -15,7 +15,7 @@ from torch.nn import functional  # noqa: E402
 
 from pygsampler.torch import LinkLoader, NegativeSampling, capture  # noqa: E402
 from tests.support.assertions import assert_equal, content  # noqa: E402
-from tests.support.parity import MODES  # noqa: E402
+from tests.support.parity import RESEARCH_MODES  # noqa: E402
 from tests.support.static_batches import (  # noqa: E402
     assert_between,
     lengths,
@@ -333,7 +333,7 @@ def test_errors(few: pgs.Graph) -> None:
         (few, [5, 3], {"skip_batches": 2}, "skip_batches: expected 0 with static, got 2"),
         *(
             (few, pgs.PGSampler([5, 3], mode=mode), {}, f"a sampler of mode .*, got '{mode}'")
-            for mode in set(MODES) - {"auto", "persistent"}
+            for mode in RESEARCH_MODES
         ),
     ]
     for graph, sampler, more, text in refused:

@@ -16,6 +16,7 @@ import dgl
 import torch
 
 import pygsampler as pgs
+from pygsampler._sampling.extensions import MODES
 from pygsampler.dgl import *
 
 torch.manual_seed(0)
@@ -75,7 +76,7 @@ for name, call in calls.items():
         assert "pygsampler.dgl.NeighborSampler has DGL's own sampling for it" in text, text
     else:
         raise AssertionError(f"{name}: no error")
-for options in ({"edge_weights": "ht"}, {"mode": "persistent"}):
+for options in ({"edge_weights": "ht"}, *({"mode": mode} for mode in ("persistent", *MODES))):
     try:
         NeighborSampler([2], **options).sample(g, ids)
     except NotImplementedError as error:

@@ -182,33 +182,32 @@ def test_fanouts_of_other_kinds():
                 {"mode": "queue", "mode_options": {"ordered": None}},
                 TypeError,
                 "ordered: expected True or False, got NoneType None",
-            )
-        ),
-        *of_research(
+            ),
             (
                 {"mode": "queue", "mode_options": {"fetch_size": 257}},
                 ValueError,
                 "fetch_size: expected an integer from 1 to 256, got 257",
-            )
-        ),
-        *of_research(
+            ),
             (
                 {"mode": "fused", "mode_options": {"fetch_size": 5}},
                 ValueError,
                 "mode_options: expected none in mode 'fused', got str 'fetch_size'",
-            )
+            ),
+            (
+                {"fanouts": [{"cites": 2}], "mode": "queue"},
+                ValueError,
+                "mode: expected one of .* with fanouts by edge type, got 'queue'",
+            ),
+            (
+                {"mode": "queue", "frontier": "new"},
+                ValueError,
+                r"mode: expected 'auto' or 'persistent' with frontier='new', got 'queue'",
+            ),
         ),
         (
             {"temporal": "t", "mode_options": {"fetch_size": 5}},
             ValueError,
             "mode_options: expected none in mode 'auto', got str 'fetch_size'",
-        ),
-        *of_research(
-            (
-                {"fanouts": [{"cites": 2}], "mode": "queue"},
-                ValueError,
-                "mode: expected one of .* with fanouts by edge type, got 'queue'",
-            )
         ),
         ({"seed": 1.0}, TypeError, "seed: expected an integer .* got float 1.0"),
         ({"seed": "0"}, TypeError, "seed: expected an integer .* got str '0'"),
@@ -232,13 +231,6 @@ def test_fanouts_of_other_kinds():
             {"frontier": "some"},
             ValueError,
             r"frontier: expected one of \('all', 'new'\), got str 'some'",
-        ),
-        *of_research(
-            (
-                {"mode": "queue", "frontier": "new"},
-                ValueError,
-                r"mode: expected 'auto' or 'persistent' with frontier='new', got 'queue'",
-            )
         ),
         (
             {"disjoint": 1},

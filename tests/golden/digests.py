@@ -70,11 +70,13 @@ def differing(chosen: Iterable[Case], **place: Any) -> list[str]:
 
 
 def loaded(**fields: bool) -> list[Loaded]:
-    """Returns the cases of loaders whose fields have these values."""
+    """Returns the cases of loaders whose fields have these values, and whose packages are there."""
     return [
         case
         for case in cases().values()
-        if isinstance(case, Loaded) and all(getattr(case, name) == fields[name] for name in fields)
+        if isinstance(case, Loaded)
+        and all(getattr(case, name) == fields[name] for name in fields)
+        and not case.lacks()
     ]
 
 
@@ -89,7 +91,7 @@ def check(device: str = "cpu", emulated: bool = False) -> str:
     ready = [case for name, case in chosen.items() if not lacking[name]]
     wrong = differing(ready, **({} if device == "cpu" else {"device": device}))
     if device != "cpu" and not emulated:
-        fixed = [case for case in loaded(static=True) if not lacking[case.name]]
+        fixed = loaded(static=True)
         wrong += [f"{name} (static)" for name in differing(fixed, device=device, form="static")]
     if wrong:
         raise SystemExit(f"golden: expected all results as recorded, got others: {some(wrong)}")

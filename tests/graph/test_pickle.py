@@ -14,6 +14,7 @@ from graphs import as_lists, circulant
 import pygsampler as pgs
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
+from tests.support.research import of_research
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
@@ -22,10 +23,11 @@ def of(source) -> Array:
     return Array._of_view(as_ids(source, "x"))
 
 
+@pytest.mark.parametrize("mode", ["persistent", *of_research("queue")])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_sampler_keeps_options_seed_epoch_and_count(protocol):
+def test_a_sampler_keeps_options_seed_epoch_and_count(protocol, mode):
     graph = circulant(100, 9)
-    sampler = pgs.PGSampler([3, -1], replace=True, seed=5, mode="persistent", map_bytes=10**6)
+    sampler = pgs.PGSampler([3, -1], replace=True, seed=5, mode=mode, map_bytes=10**6)
     sampler.set_epoch(4)
     sampler.sample(graph, range(10))
     again = pickle.loads(pickle.dumps(sampler, protocol))

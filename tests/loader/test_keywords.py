@@ -15,6 +15,7 @@ import pygsampler as pgs
 from pygsampler._engine.checks import boolean
 from pygsampler._loader.options import OTHER_LOADERS
 from pygsampler.torch import DataLoader, LinkLoader
+from tests.support.research import HAS_RESEARCH
 
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4)
 TYPES = pgs.Graph.from_coo(
@@ -147,6 +148,8 @@ def test_truth_values_of_numpy_and_torch_are_accepted(true: Any) -> None:
     assert boolean(true, "here") is True
     assert pgs.PGSampler([2], disjoint=true).disjoint is True
     assert pgs.RandomWalk(2, edge_ids=true).plan["edge_ids"] is True
+    if HAS_RESEARCH:
+        assert pgs.research.KHop([2], unique=true).plan["unique"] is True
     made = DataLoader(GRAPH, [0, 1], [2], batch_size=1, shuffle=true, seed=1)
     assert made.shuffle is True
 

@@ -1,4 +1,4 @@
-from importlib.util import find_spec
+from tests.support.research import HAS_RESEARCH
 
 # A package without its research passes all other tests.
-collect_ignore_glob = ["*"] if find_spec("pygsampler.research") is None else []
+collect_ignore_glob = [] if HAS_RESEARCH else ["*"]

@@ -8,10 +8,11 @@ only where that plugin is registered: a machine with a GPU needs no emulator.
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.support.research import HAS_RESEARCH
 
 BACKENDS = ("cpu", "emulator", "cuda")
 # The folder whose tests compare a device with the CPU.
@@ -32,10 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if find_spec("pygsampler.research") is None:
-        others = [item for item in items if item.get_closest_marker("research")]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if not item.get_closest_marker("research")]
+    if not HAS_RESEARCH:
+        left = [item for item in items if not item.get_closest_marker("research")]
+        config.hook.pytest_deselected(items=[*{*items} - {*left}])
+        items[:] = left
 
 
 @pytest.hookimpl(tryfirst=True)  # The backend is the first word of a test's parameters.

@@ -16,7 +16,9 @@ from pygsampler.samplers.neighbor_plan import NEIGHBOR
 from tests.support.assertions import assert_equal
 
 Values = npt.NDArray[Any]
-MODES = ("auto", *NEIGHBOR[1:], *(name for name, mode in REGISTERED.items() if mode.equals_auto))
+# Modes of research whose batches are those of "auto"; none where the package has no research.
+RESEARCH_MODES = tuple(name for name, mode in REGISTERED.items() if mode.equals_auto)
+MODES = (*NEIGHBOR, *RESEARCH_MODES)
 # What changes the times of mode "reservoir", and nothing else.
 SWITCHES: dict[str, dict[str, Any]] = {
     "usual": {},
