@@ -697,9 +697,12 @@ def test_what_cannot_be_captured(graph: pgs.Graph, data: Any) -> None:
     loop = capture(lambda batch: batch.x.sum().item(), fixed, warmup=1)
     batches = iter(loop)
     next(batches)
+    stream = torch.cuda.current_stream()
     with pytest.raises(pgs.Error, match="capture: expected a step that only launches work"):
         next(batches)
-    # The loader and the device are as good as before.
+    # The loader, torch's stream and its random numbers are as good as before.
+    assert torch.cuda.current_stream() == stream
+    assert torch.rand(3, device="cuda").max() < 1
     assert len(list(fixed)) == len(fixed)
 
 

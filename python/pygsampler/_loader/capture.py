@@ -148,7 +148,10 @@ class CapturedLoop:
         return out
 
     def _capture(self, passes: StaticEpochs, epoch_number: int, step: int) -> None:
+        # The calls before the capture have created it.
+        assert self._stream is not None
         graph = torch.cuda.CUDAGraph()
+        current = torch.cuda.current_stream()
         collected = gc.isenabled()
         # What the collector frees might wait for the device, which ends a capture.
         gc.disable()
@@ -158,6 +161,7 @@ class CapturedLoop:
             with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
                 self._out = self._run(passes, epoch_number, step)
         except RuntimeError as error:
+            _recover(self._stream, current)
             raise Error(
                 "capture: expected a step that only launches work on the GPU: no .item(), .cpu() "
                 "or other wait, no work in other streams that is not joined, and an optimiser with "
@@ -242,6 +246,26 @@ def capture(
     if not loader.static:
         raise ValueError("loader: expected a loader with static=True, got one without")
     return CapturedLoop(step, loader, warmup, stream)
+
+
+def _recover(stream: torch.cuda.Stream, current: torch.cuda.Stream) -> None:
+    """Restores the state of torch that a failed capture in ``stream`` leaves behind.
+
+    Torch keeps ``stream`` as its current one, and refuses random numbers on the device until
+    another capture succeeds, so one operation is captured here.
+    """
+    torch.cuda.set_stream(current)
+    current.wait_stream(stream)
+    counter = torch.zeros(1, device=current.device)
+    try:
+        graph = torch.cuda.graph(
+            torch.cuda.CUDAGraph(), stream=stream, capture_error_mode="thread_local"
+        )
+        with graph:
+            counter.add_(1)
+    except RuntimeError:
+        # The error of the step is the one to report.
+        torch.cuda.set_stream(current)
 
 
 def _detached(value: Any) -> Any:
