@@ -43,7 +43,7 @@ tools := .venv
 tests := .venv-$(ENV)
 demo := .venv-quickstart
 
-# What ends up in a wheel, or decides how.
+# The sources of a wheel, and the files that decide how it is built.
 sources := go.mod go.sum setup.py pyproject.toml LICENSE \
 	$(shell find bridge gpu kernels pygsampler python -type f \
 		\( -name '*.go' -o -name '*.[chs]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.py*' -o -name '*.npz' \) \
@@ -145,14 +145,14 @@ $(demo)/installed: $(demo)/partners build/quick/made
 	$(demo)/bin/pip install -q --no-deps --force-reinstall build/quick/*.whl
 	touch $@
 
-# Which kernels the GPUs here need: of another time stamp only where the answer is another.
+# The kernels that the GPUs here need. The file gets a new time stamp only with a new answer.
 build/quick/architectures: FORCE | $(demo)/made
 	mkdir -p $(@D)
 	$(demo)/bin/python kernels/compile.py --native >$@.new
 	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-# The wheel of dist/ where that is up to date, else one with those kernels alone. Of the same name,
-# so it lies where nothing else takes a wheel from; all it has compiled serves the one in dist/.
+# The wheel of dist/ if that is up to date, else a wheel with those kernels alone. The two have the
+# same name, so it is in a folder of its own; all it has compiled serves the wheel in dist/, too.
 build/quick/made: $(sources) build/quick/architectures $(demo)/made
 	rm -f build/quick/*.whl
 	{ $(MAKE) -q dist/made && $(demo)/bin/pip wheel -q --no-deps -w build/quick dist/*.whl; } 2>/dev/null || \
@@ -180,7 +180,7 @@ quickstart: ## install into an environment of its own, train on a real graph, dr
 	$(demo)/bin/python -m pygsampler quickstart $(ARGS)
 
 # Two jobs at once: compilers and downloads have little use for each other's resources, and linters,
-# the site and the linker of Go's tests take one processor each. What each prints stays in one piece.
+# the site and the linker of Go's tests take one processor each. Each job prints in one piece.
 checks := test-go $(if $(filter current,$(ENV)),lint docs)
 test: ## the checks; with ENV=classic those that depend on its partners, with SLOW=yes slow ones, too
 	$(MAKE) --no-print-directory -j2 $(tested)/made $(tests)/made $(if $(filter current,$(ENV)),.venv-docs/made)

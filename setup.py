@@ -192,7 +192,7 @@ def native() -> Path:
 
 
 def go_env() -> dict[str, str]:
-    """What a Go command needs beside the caller's environment.
+    """Returns the variables that a Go command needs besides the caller's environment.
 
     Nothing in it depends on the interpreter, so that Go compiles each package once for all.
     """
@@ -214,9 +214,9 @@ def go_env() -> dict[str, str]:
     flags = "-trimpath -buildvcs=false -tags=netgo,osusergo"
     cflags = "-O2"
     if target() == "aarch64":
-        # Compilers for ARM, Go's and clang, fuse products with sums unless told not to, and the
-        # last bits then differ from those of x86-64, whose baseline has no such instruction. Where
-        # a sample depends on them, Go sources say float64(x * y) too, which the language defines.
+        # Without these flags compilers for ARM, Go's and clang, fuse products with sums, and the
+        # last bits then differ from x86-64, whose baseline has no such instruction. Go sources
+        # whose samples depend on them say float64(x * y) too, which the language defines.
         flags += " -gcflags=all=-d=fmahash=qn"
         cflags += " -ffp-contract=off"
     if crosses():
@@ -316,7 +316,7 @@ def generate(folder: Path, run: Callable[..., None], tools: dict[str, str], incl
 
 
 def architectures() -> list[str]:
-    """Those that the kernels are compiled for, all where none is named: all take minutes."""
+    """Returns the GPU architectures of the kernels; an empty list is all, which take minutes."""
     return os.environ.get("PYGSAMPLER_ARCHITECTURES", "").replace(",", " ").split()
 
 
@@ -326,8 +326,8 @@ def build_bridge(output: Path) -> None:
     include = python_headers()
     env = {**os.environ, **go_env()}
     tools = {name: tool(name, env) for name in ("gopy", "goimports")}
-    # Go compiles a library's packages in another way than a program's, and those are what gopy asks
-    # for: all of them were compiled twice. Those of a position-independent program do for both.
+    # Go compiles the packages of a library, which gopy asks for, in another way than a program's,
+    # so all would be compiled twice. The packages of a position-independent program serve both.
     env["GOFLAGS"] += " -buildmode=pie"
 
     def run(*command: str, cwd: Path = ROOT) -> None:

@@ -314,7 +314,7 @@ func TestBadArguments(t *testing.T) {
 		_, err := k.call()
 		fails(t, err, k.want)
 	}
-	// What is empty is no error.
+	// Empty arguments are no error.
 	for _, call := range []func() (int64, error){
 		func() (int64, error) { return Shuffle(0, 0, 32, 0, 0) },
 		func() (int64, error) { return GraphFromCOO(0, 0, 32, 0, -1) },
@@ -387,7 +387,7 @@ func TestGatherThroughBridge(t *testing.T) {
 		_, err = Wait(-job, -1)
 		fails(t, err, "ClosedError: job: expected an open one, got a closed one")
 	}
-	// What was taken is Python's to release.
+	// Python releases the memories that were taken.
 	if now, jobs := count(); now-live != taken || jobs != 0 {
 		t.Errorf("%d memories, want %d; %d jobs", now-live, taken, jobs)
 	}
@@ -405,8 +405,8 @@ func mustThreads(t *testing.T) int64 {
 	return n
 }
 
-// Of many who wait for a job and one who cancels it, one gets the memory at most;
-// all return.
+// Many goroutines wait for a job and one cancels it: at most one gets the memory,
+// and all return.
 func TestOneGetsTheResult(t *testing.T) {
 	g, s := newRing(t, 1000), newSampler(t, "auto", 2, 2, 2)
 	seeds := make([]int64, 500)

@@ -12,7 +12,7 @@ func deriveStart(graph int64, kind, name, dtype string, words ...int64) (int64, 
 	return DeriveStart(graph, kind, name, dtype, address(words))
 }
 
-// What is found around the vertices of a ring, and the edges among them; and what is refused.
+// The nodes around nodes of a ring and the edges among them are found; wrong arguments are refused.
 func TestAroundVerticesOfARing(t *testing.T) {
 	r := newRing(t, 100)
 	roots, trees := []int64{5, 7}, []int64{0, 1}
@@ -26,7 +26,7 @@ func TestAroundVerticesOfARing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Where each root's begin, and the vertices, itself first.
+	// The places where each root's nodes begin, and the nodes, the root first.
 	if got := view(view(mem, 2)[1], 9); got[1] != 3 || got[2] != 6 || got[3] != 5 || got[6] != 7 {
 		t.Errorf("got %v", got)
 	}

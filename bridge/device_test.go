@@ -141,7 +141,7 @@ func TestDeviceGatherArguments(t *testing.T) {
 	runtime.KeepAlive(list)
 }
 
-// Likewise of a cache.
+// The wrong words of a cache are named, as a gather's are.
 func TestDeviceCacheArguments(t *testing.T) {
 	const ids, count, bits, source, rows, bytes, cached, slots, keys, places = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 	for want, change := range map[string]map[int]int64{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is no batch is refused, and its hops are those of a batch.
+// Words that are no batch are refused, and the edge lists have the hops of their batch.
 func TestEdgeLists(t *testing.T) {
 	r := newRing(t, 100)
 	s, err := SamplerNew(document("auto", false, []int64{1}), 1, 0)

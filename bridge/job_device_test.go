@@ -39,8 +39,8 @@ func deviceRing(t *testing.T, n int64) *ring {
 	return &ring{host.indptr, host.indices, g}
 }
 
-// Of many who wait for a job and one who cancels it, one gets the memory at most;
-// all return, also while another thread closes the graph.
+// Many goroutines wait for a job and one cancels it: at most one gets the memory,
+// and all return, also while another thread closes the graph.
 func TestOneGetsTheDeviceResult(t *testing.T) {
 	g, s := deviceRing(t, 1000), newSampler(t, "auto", 2, 2)
 	seeds := []int64{10, 50, 7, 900}
@@ -233,8 +233,8 @@ func TestDeviceLaunchInto(t *testing.T) {
 	runtime.KeepAlive(seeds)
 }
 
-// What Python does with a graph that stays in page-locked memory: the batch is that
-// of the graph on the host.
+// The calls of Python for a graph that stays in page-locked memory: the batch equals
+// the batch of the graph on the host.
 func TestPinnedGraphThroughBridge(t *testing.T) {
 	deviceRing(t, 10) // or there is no device
 	host, s := newRing(t, 100), newSampler(t, "auto", -1, -1)

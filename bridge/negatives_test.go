@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// What a list says wrongly is named, before a device is asked for.
+// A wrong word of a list is named, before a device is requested.
 func TestNegativesArguments(t *testing.T) {
 	out, alias := make([]int64, 6), make([]int64, 9)
 	good := []int64{1, 2, 3, 0, 9, 3, 1, 2, 0, 0, int64(uintptr(unsafe.Pointer(&out[0]))), 64}

@@ -121,7 +121,7 @@ func FuzzSubmit(f *testing.F) {
 			return
 		}
 		if good && len(w) >= 16 {
-			// As far as a request that is one.
+			// With these words the input is a valid request.
 			w[0], w[1], w[wordFlags], w[wordResult], w[wordJob] = 0x150475352, int64(len(w))/8*8, w[wordFlags]&63, 0, 0
 			w[wordGraph], w[wordSampler] = g.handle, s
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/mumax/3/cuda/cu"
 )
 
-// What calls cost the host. The stream is emptied before it could fill up and
+// The cost of calls for the host. The stream is emptied before it could fill up and
 // make a launch wait for the device.
 
 const burst = 256

@@ -22,7 +22,7 @@ from tests.support.parity import emulated, random_graph
 from tests.support.partners import partner
 
 ROOT = Path(__file__).parents[2]
-# Of the graph of ``batches``.
+# The number of nodes of the graph of ``batches``.
 NODES = 20_000
 
 

@@ -44,7 +44,7 @@ PROGRAMS = """
 
 
 def compiling(tmp_path: Path) -> dict[str, str]:
-    """What has a process compile into a cache of its own; skips without NVRTC."""
+    """Returns variables for a process to compile into a cache of its own; skips without NVRTC."""
     variables = {"PYGSAMPLER_CACHE": str(tmp_path)}
     if emulated():
         folder = os.environ["LD_LIBRARY_PATH"].split(os.pathsep)[0]

@@ -163,7 +163,7 @@ def test_out_of_memory_says_how_much() -> None:
 
 
 def test_out_of_memory_with_types() -> None:
-    """Likewise of a graph with types."""
+    """Checks that a heterogeneous graph that is too large is an error, and the next batch works."""
     kind = "a", "to", "a"
     vast = pgs.HeteroGraph({kind: ([0, 1], [0])}, {"a": 1 << 44}).to("cuda")
     sampler = pgs.PGSampler([1, 1])

@@ -65,7 +65,7 @@ def test_sample_many(graphs: tuple[pgs.Graph, pgs.Graph], mode: str, count: int)
 def test_as_many_at_once_as_fit(
     graphs: tuple[pgs.Graph, pgs.Graph], monkeypatch: pytest.MonkeyPatch, fit: int
 ) -> None:
-    """Where memory is short, launches have fewer batches, and the batches are the same."""
+    """Checks that short memory means fewer batches per launch, and the same batches."""
     cpu, there = graphs
     sampler, flying = pgs.PGSampler([3, 2], seed=4), []
     call, submit = device_job.call, device_job.DeviceLaunch.__init__

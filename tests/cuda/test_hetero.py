@@ -164,7 +164,7 @@ def test_graphs_are_closed_and_pickled() -> None:
     there.close()
     with pytest.raises(pgs.errors.ClosedError):
         sampler.sample(there, seeds)
-    # What was on its way, and what was there, stays.
+    # The submitted job and the earlier batch outlive the graph.
     assert_equal_batches(job.result(), want, "submitted before")
     assert_equal_batches(batch, want, "there before")
     with pytest.raises(TypeError, match="cpu\\(\\) copies it"):

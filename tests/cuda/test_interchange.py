@@ -111,7 +111,7 @@ def test_a_capsule_for_the_cpu() -> None:
 
 
 class _OnCpu:
-    """What ``numpy.from_dlpack(array, device="cpu")`` of NumPy 2 asks for, for NumPy 1, too."""
+    """An array as NumPy 2's ``numpy.from_dlpack(array, device="cpu")`` asks for it, for NumPy 1."""
 
     def __init__(self, array: pgs.Array) -> None:
         self.array = array
@@ -168,7 +168,7 @@ class ArrowDeviceArray(ctypes.Structure):
 
 
 def test_arrow() -> None:
-    """As the struct: a pyarrow with CUDA is rare."""
+    """Reads the struct itself, since a pyarrow with CUDA is rare."""
     there, here = batches(32)
     for mine, theirs in zip(arrays(there), arrays(here), strict=True):
         schema, device_array = mine.__arrow_c_device_array__()
@@ -188,7 +188,7 @@ def test_arrow() -> None:
         found = readable(array.buffers[1] or 0, len(theirs), int(theirs.dtype[3:]))
         if found is not None:
             np.testing.assert_array_equal(found, theirs.numpy())
-        # As a consumer that moved it would; the capsule then finds nothing to release.
+        # A consumer that moved the array releases it; the capsule then finds nothing to release.
         array.release(pointer)
         assert not ctypes.c_void_p.from_address(pointer + 8 * 8).value
     assert not hasattr(here.input_nodes, "__arrow_c_device_array__")

@@ -72,7 +72,7 @@ def test_loader_of_the_cpu(backend: str, kind: str, mode: str) -> None:
 @pytest.mark.parametrize("prob", [None, "w"])
 @pytest.mark.parametrize("exclude", ["self", "reverse_id", None])
 def test_loader_of_the_cpu_by_time(exclude: str | None, prob: str | None) -> None:
-    """What the batch's own edges are left out of are rows by time."""
+    """Checks that the batch's own edges are left out of temporal rows."""
     src, dst = edges(torch.int64)
     when = torch.arange(4000) % 90
     data = {"t": when, "w": when / 3}

@@ -23,7 +23,7 @@ def mapped(address: int) -> bool:
 
 @pytest.fixture
 def unlocked(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether its pages were there, for each lock that has gone."""
+    """Returns a list with an entry for each released lock: True if its pages were there then."""
     found: list[bool] = []
     lock = device._locked
 

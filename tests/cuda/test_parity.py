@@ -169,7 +169,7 @@ def test_random_graphs(seed: int) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_thousand_times_the_same(mode: str) -> None:
-    """What depends on the order of threads shows sooner or later."""
+    """Repeats a batch until a dependence on the order of threads would show."""
     csc = random_graph(scaled(30_000, 100), seed=8)
     there = csc.graph(32).to("cuda")
     sampler = pgs.PGSampler([5, 5, 5], seed=1, mode=mode)
@@ -206,7 +206,7 @@ def test_pinned_graphs(edge_ids: int) -> None:
     seeds = np.arange(0, csc.num_nodes, scaled(20, 8))
     compare(cpu, there, seeds, [6, 5])
     compare(cpu, there, seeds, [6, 5], replace=True, exclude=np.arange(0, 500, 2))
-    # As long as the locks are held the graph is sampled on the CPU, too.
+    # The graph can be sampled on the CPU, too, while its pages are locked.
     compare(cpu, cpu, seeds, [6, 5], modes=MODES[-1:])
 
 

@@ -108,7 +108,7 @@ def slices_of_all(A: Any, seeds: Any) -> Any:
     return V, (A * A)[V, V]
 
 
-# Of the vertices' rows.
+# The width of the nodes' rows.
 WIDTH = 6
 TENSORS = {
     "W1": np.random.default_rng(1).normal(size=(WIDTH, 4)),
@@ -189,7 +189,7 @@ def trained(sampler: Any) -> Any:
     return sampler
 
 
-# Those that are made for a graph, which they learn about or that was cut.
+# Samplers that are created for a graph, which they learn about or which was cut.
 OF_A_GRAPH: dict[str, Callable[[pgs.Graph], Any]] = {
     "gcn_bs": lambda graph: trained(samplers.learned.gcn_bs(graph, fanouts=[3, 5], seed=1)),
     "gcn_bs, distinct": lambda graph: trained(
@@ -286,7 +286,7 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
     cpu, there = both(random_graph(scaled(20000, 400), 2), ids, edge_ids)
     draw = np.random.default_rng(1)
     sampler = SAMPLERS[name] if name in SAMPLERS else OF_A_GRAPH[name](cpu)
-    # Of a cut the seeds are its clusters.
+    # The seeds of a cut are its clusters.
     last = getattr(sampler, "num_parts", cpu.num_nodes)
     for batch, count in enumerate((0, 1, scaled(3000, 60))):
         seeds = draw.integers(0, last, count)
@@ -443,8 +443,8 @@ def levels(A: Any, seeds: Any) -> Any:
     return C.where(C.random() <= p), {"sums": p.sum(axis=0), "c": C.labor(5, C.sqrt())}
 
 
-# What a search of factors does in another way: 32 edges and more; as many as a warp, four warps and
-# a block hold, with the parts of these; columns of pieces. With other columns beside, and alone.
+# Numbers of edges at which a search of factors changes its way: 32; as many as a warp, four warps
+# and a block hold, with the parts of these; columns of pieces. They come together and alone.
 LIMITS = {
     "short": [1, 31, 32, 33, 0, 0, 0, 33, 32, 1],
     "of a warp": [127, 128, 129, 0, 3, 96, 97, 64, 65],
@@ -605,7 +605,7 @@ def test_profile() -> None:
 
 
 def test_once_a_graph() -> None:
-    # What depends on the graph alone is made by the first batch, and read by all.
+    # The first batch computes the values that depend on the graph alone, and all batches read them.
     cpu, there = both(random_graph(scaled(20000, 300), 6), 32)
     for sampler in (SAMPLERS["fastgcn"], samplers.saint_node(budget=40, seed=2)):
         for batch in range(3):
@@ -650,7 +650,7 @@ def test_what_bandits_learn_is_written_on_the_device(monkeypatch: Any) -> None:
             if version == 9:
                 patch.setattr("pygsampler.samplers.learned.sampler._FEW", 1 << 40)
             assert sampler.update(batch, [draw.random(len(b.indices)) for b in batch.blocks])
-    # Of versions 1, 2, 4, 5, 7, 8, 10 and 11: the sixth change begins anew, the tenth is of many.
+    # Versions 1, 2, 4, 5, 7, 8, 10 and 11: the sixth change begins anew, the tenth counts as large.
     assert [a is b for a, b in pairwise(relations)] == [*[True] * 3, False, True, False, True]
 
 

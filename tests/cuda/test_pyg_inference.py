@@ -78,6 +78,6 @@ def test_rows_of_a_tensor_on_the_cpu_by_ids_on_the_gpu() -> None:
     assert rows[batch.n_id].tolist() == batch.n_id.tolist()
     rows[batch.n_id] = torch.full((len(batch.n_id),), -1)
     assert int((rows == -1).sum()) == len(batch.n_id)
-    # Of a loader for training it is a plain tensor.
+    # The ids of a loader for training are a plain tensor.
     batch = next(iter(NeighborLoader(data, [3, 2], batch_size=64)))
     assert type(batch.n_id) is torch.Tensor

@@ -142,7 +142,7 @@ def test_rows_that_are_written_in_between_are_seen(
         loader = DataLoader(graph.to("cuda"), SEEDS, [4, 3], features={"x": features}, **OPTIONS)
         for number, batch in enumerate(loader):
             assert torch.equal(batch.x, torch.full_like(batch.x, float(number)))
-            # What is read for the batch of before is to be over.
+            # Reads must be over before the rows change.
             torch.cuda.synchronize()
             if how == "update":
                 host.update(torch.full((NODES, width), number + 1.0), everything)
@@ -236,7 +236,7 @@ def test_static_batches(graph: pgs.Graph, place: str, captured: bool) -> None:
         for (nodes, rows, close, labels), batch in zip(outs, plain, strict=True):
             count = len(batch.input_nodes)
             assert torch.equal(nodes[:count], batch.input_nodes)
-            # What fills up has the rows of its nodes.
+            # The padding has the rows of its nodes.
             assert torch.equal(rows.cpu(), expected[nodes.cpu()])
             assert torch.equal(close, near[nodes.long()])
             assert torch.equal(labels[: len(batch.y)], batch.y)

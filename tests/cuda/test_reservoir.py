@@ -86,7 +86,7 @@ def test_hubs() -> None:
 
 
 def test_large_batches() -> None:
-    """Of more blocks than a GPU runs at a time, so that both assignments are seen."""
+    """Checks batches of more blocks than a GPU runs at a time, so both assignments are seen."""
     csc = random_graph(scaled(400_000, 3000), 7)
     cpu = csc.graph(32)
     there = cpu.to("cuda")

@@ -91,7 +91,7 @@ def test_nothing_waits(torch: Any, batches: dict[int, Any]) -> None:
     w = torch.randn(block.num_edges, device="cuda", requires_grad=True)
     block.sum(x).sum().backward()
     torch.cuda.synchronize()
-    # What is kept of the first call is made again.
+    # The calls below build again what the first call stored.
     block.__dict__.pop("_csr")
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -128,7 +128,7 @@ def test_narrow_floats(
 def test_rows_of_a_table(
     torch: Any, batches: dict[int, Any], shape: tuple[int, ...], dtype: str
 ) -> None:
-    """Of a tensor, of features on the device, of page-locked ones and through a cache."""
+    """Checks rows of a tensor, of features on the device or page-locked, and through a cache."""
     mine, theirs = batches[64]
     x = torch.randn(NODES, *shape).to(getattr(torch, dtype))
     block, ids = theirs.blocks[0], theirs.input_nodes
@@ -184,7 +184,7 @@ def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
     w = torch.randn(edges, 4, device="cuda", requires_grad=True)
     static = padded(torch, batches[0].blocks[0], rows, edges)
     ids = torch.zeros(sources, dtype=torch.int32, device="cuda")
-    # As many sources as the largest has.
+    # The ids have room for the sources of the largest batch.
     static.__dict__["src_nodes"] = ids
 
     def fill(batch: Any) -> None:

@@ -21,7 +21,7 @@ from tests.support.partners import partner
 from tests.support.ranks import run_ranks
 
 SEEDS = list(range(0, 200, 3))
-# Of pieces, where the emulator's graphs are small.
+# The bytes of a piece on the emulator, whose graphs are small.
 SMALL = "4096"
 
 

@@ -1,4 +1,4 @@
-"""What is trained on of walks, on a GPU: pairs, negatives and PyG's models of walks."""
+"""Training on walks on a GPU: pairs, negatives and PyG's models of walks."""
 
 from __future__ import annotations
 

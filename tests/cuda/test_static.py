@@ -458,7 +458,7 @@ def trainer(model: Any, **options: Any) -> Any:
 
 @on_a_gpu
 def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, data: Any) -> None:
-    """What a replayed graph works on, batch by batch, and that the sample is part of it."""
+    """Checks each batch that a replayed graph works on, and that it samples the batch itself."""
     eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
     fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "support" / "ddp_static.py"
 # Torch's notes on CUDA graphs ask for it.
 VARIABLES = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
-# Where the model was wrapped in another stream than it is captured in, torch says so and goes on.
+# Torch warns, and goes on, if the model was wrapped in another stream than it is captured in.
 WARNING = "error:The AccumulateGrad node:UserWarning"
 SECONDS = 150
 

@@ -426,7 +426,7 @@ def test_frontiers_of_what_was_found(graph: pgs.Graph, name: str) -> None:
     }
 
     def layers(given: Any) -> Any:
-        """Of each type what the edges give its vertices, at once and hop by hop."""
+        """Returns rows, and sums over edges at the nodes of each type, at once and hop by hop."""
         x = {kind: of[given.input_nodes[kind].long()] for kind, of in table.items()}
         h = {kind: of.requires_grad_() for kind, of in x.items()}
         joined = {kind: torch.zeros_like(of) for kind, of in x.items()}

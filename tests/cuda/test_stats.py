@@ -54,7 +54,7 @@ def test_where_training_takes_longer_nobody_waits(graph: pgs.Graph) -> None:
     trained(loader, 0)
     found = trained(loader, 4)
     assert found["steps"] == len(loader) == 40
-    # How many are ahead says nothing here: the host takes them before the GPU needs them.
+    # The number of batches ahead says nothing: the host takes them before the GPU needs them.
     assert found["waiting_share"] < 0.2
 
 

@@ -104,7 +104,7 @@ def test_factors_of_edges(dtype: Any) -> None:
         loader = DataLoader(graph, seeds(), sampler, batch_size=batch_size(), device=device)
         batches = list(loader)
         assert batches[0].blocks[0].edge_weights.dtype == torch.float32
-        # As a copy too.
+        # Copies of the batches have the same contents.
         found += [contents(batches), contents(batch._map(torch.clone) for batch in batches)]
     assert all(each == found[0] for each in found)
 
@@ -116,7 +116,7 @@ def test_factors_of_edges(dtype: Any) -> None:
     "switches", [None, {"degree_threshold": 5, "streams": 2}, {"memory": "global"}]
 )
 def test_reservoirs(switches: dict[str, Any] | None, prefetch: int) -> None:
-    """Of a mode whose batches the host takes part in, one at a time and ahead."""
+    """Checks a mode whose batches the host takes part in, one at a time and ahead."""
     graph = make_graph()
     sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", mode_options=switches)
     options: dict[str, Any] = {"batch_size": batch_size(), "shuffle": True, "prefetch": prefetch}

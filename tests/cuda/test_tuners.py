@@ -17,7 +17,7 @@ from pygsampler._loader import cache_tuner, prefetch_tuner, share_tuner  # noqa:
 from pygsampler.torch import DataLoader  # noqa: E402
 from tests.support.assertions import contents  # noqa: E402
 
-# What is measured and what is free are replaced: a GPU would choose by its own.
+# The measurements and the free memory are replaced: a GPU would choose by its own.
 pytestmark = [pytest.mark.backends("emulator"), pytest.mark.usefixtures("host_tensors")]
 SEEDS = torch.arange(900)
 SAMPLER = pgs.PGSampler([5, 3], seed=3)
@@ -82,7 +82,7 @@ def test_a_cache_is_chosen_once_and_changes_no_rows(there: pgs.Graph, free: list
     assert loader._cache_tuner.rows is None
     next(batches)
     rows = loader._cache_tuner.rows
-    # What is free but a tenth, by bytes: 16 and 32 a row, and what a cache takes beside.
+    # Rows fill the free memory, less a tenth of all: 16 and 32 bytes each, and the caches' arrays.
     assert set(rows) == {"x", "wide"} and 0 < rows["x"] <= rows["wide"] < 1000
     list(batches)
     counted = loader.stats()["features"]

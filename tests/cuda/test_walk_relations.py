@@ -106,7 +106,7 @@ def test_after_the_graph_on_the_cpu_was_closed(how: str) -> None:
     assert all(form._handle() for form in forms)
     cpu.close()
     assert [arrays(form) for form in forms] == want
-    # Those made from now on are of what the device has.
+    # Forms that are created from now on have the arrays of the device.
     split = there._source._walked("out", types="t")
     assert arrays(split._on_cpu())[:3] == want[FORMS.index(dict(FORMS[-2], prob=None))][:3]
 

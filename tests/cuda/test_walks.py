@@ -14,7 +14,7 @@ from tests.support.parity import Csc, awkward, random_graph, scaled, with_degree
 
 
 def layouts(options: dict[str, Any]) -> tuple[str, ...]:
-    """Those there are: with types, rows are read as they are."""
+    """Returns the layouts that exist: with edge types, rows are read as they are."""
     return ("csr", "auto") if "metapath" in options else ("csr", "packed", "auto")
 
 

@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How the block of a pair is sampled from a graph of 60 vertices, of which 54 have in-edges."""
+    """The sampling of a pair's block from a graph of 60 nodes, of which 54 have in-edges."""
 
     seeds: list[int]
     fanouts: list[int]
@@ -161,7 +161,7 @@ def _tensors(output: Any) -> Iterator[torch.Tensor]:
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What ``call`` returns, or the class of the error that it raises."""
+    """Returns the result of ``call``, or the class of the error that it raises."""
     try:
         return call()
     except Exception as error:

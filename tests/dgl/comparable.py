@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
         if value.is_sparse:
             parts = value._indices(), value._values()
             return ["sparse", list(value.shape), *map(plain, parts)]
-        # As a text, in which NaN is equal to NaN.
+        # The values as a text, in which NaN is equal to NaN.
         return [str(value.dtype), str(value.device), repr(value.tolist())]
     if isinstance(value, numpy.ndarray):
         return [str(value.dtype), repr(value.tolist())]

@@ -1,4 +1,4 @@
-"""What a graph of DGL can be asked. A name is DGL's, and a variant of it.
+"""Questions that a graph of DGL answers, by DGL's name and a variant of it.
 
 Each question returns something that :func:`comparable.plain` makes comparable.
 """
@@ -347,7 +347,7 @@ FUNCTIONS: dict[str, Question] = {
     "unbatch of two": lambda g: dgl.unbatch(dgl.batch([g, g])),
 }
 
-# Of the graph that dgl.block_to_graph makes of a block; DGL refuses most of it on blocks.
+# Questions to the graph that dgl.block_to_graph creates from a block; DGL refuses most on blocks.
 OF_GRAPHS: dict[str, Question] = {
     "add_reverse_edges": lambda g: dgl.add_reverse_edges(g, ignore_bipartite=True),
     "adj_external": lambda g: g.adj_external(),

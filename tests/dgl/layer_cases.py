@@ -1,4 +1,4 @@
-"""How each layer of DGL that takes a block is made and called, with its main options."""
+"""The creation and the call of each layer of DGL that takes a block, with its main options."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Explained(nn.Module):
         return self.conv(graph, feat, edge_weight=weight).mean((0, 1)).unsqueeze(0)
 
 
-# A layer's name, and a variant of it. How it is made, and how it is called.
+# The creation and the call of a layer, by its name and a variant of it.
 CASES: dict[str, tuple[Make, Call]] = {
     "AGNNConv": (lambda: layers.AGNNConv(**ISOLATED), source),
     "AGNNConv both": (lambda: layers.AGNNConv(0.7, False, **ISOLATED), both),
@@ -276,7 +276,7 @@ CASES: dict[str, tuple[Make, Call]] = {
 HAS_ISOLATED = set(KINDS) - {"all have edges"}
 NOT_SQUARE = set(KINDS) - {"square", "no edges"}
 
-# What DGL refuses on blocks of its own too: case, kinds of blocks, error.
+# Calls that DGL refuses on blocks of its own too: case, kinds of blocks, error.
 REFUSED = {
     "EGATConv": (HAS_ISOLATED, dgl.DGLError),
     "EdgeConv": ({"no edges"}, RuntimeError),

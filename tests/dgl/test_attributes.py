@@ -77,7 +77,7 @@ def calls(options: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def same(name: str, mine: Any, theirs: Any) -> bool:
-    """Whether values mean the same; random ones are alike in kind, and methods in name."""
+    """True if values mean the same; random ones are alike in kind, and methods in name."""
     if name in ("random_seed", "rng"):
         return type(mine) is type(theirs) and getattr(mine, "shape", 0) == getattr(
             theirs, "shape", 0
@@ -151,7 +151,7 @@ def test_edge_prediction_has_the_attributes_of_dgl() -> None:
 
 
 def test_assigned_attributes_are_read_back() -> None:
-    """Those that DGL's sampler has take other values, and count, or raise."""
+    """Checks that values assigned to the attributes of DGL's sampler are read back and used."""
     for name, call in (("NeighborSampler", {"fanouts": [2]}), ("LaborSampler", {"fanouts": [2]})):
         mine = getattr(ours, name)(**call)
         for each, value in (

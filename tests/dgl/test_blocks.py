@@ -1,4 +1,4 @@
-"""What PGSampler gives to DGL, beside what DGL's own sampler gives."""
+"""The blocks of PGSampler for DGL, compared with the blocks of DGL's own sampler."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pygsampler.torch import DataLoader
 
 SEEDS, EPOCHS, BATCH, TRAINED, WINDOW = range(3), 3, 512, 4096, 8
 FANOUTS = [10, 10]
-# Of a mean over three runs and a window of batches; a curve falls by about 2 in these epochs.
+# The margin of means over three runs and a window of batches; a curve falls by about 2 in all.
 MARGIN = 0.05
 
 Batch = tuple[Any, torch.Tensor, torch.Tensor]

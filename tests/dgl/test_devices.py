@@ -116,7 +116,7 @@ def test_the_prefetch_thread_of_a_loader_with_a_gpu_gets_blocks_of_the_cpu(
 def test_excluding_by_places_is_excluding_by_ids(
     monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
 ) -> None:
-    """What a graph on a GPU does, whose engine knows places in the CSC only."""
+    """Excludes edges as for a graph on a GPU, whose engine knows places in the CSC only."""
     g = random_graph(dtype=dtype)
     seeds, excluded = torch.arange(60, dtype=dtype), torch.arange(0, 4000, 3, dtype=dtype)
     sampler = PGSampler([5, 4], seed=3)
@@ -127,7 +127,7 @@ def test_excluding_by_places_is_excluding_by_ids(
     got = sampler.sample(g, seeds, excluded)
     check_blocks(g, [5, 4], seeds, got, excluded=excluded)
     assert content(got) == content(expected)
-    # Those that are no edges exclude nothing.
+    # Ids without an edge exclude nothing.
     expected = sampler.sample(g, seeds, [3])
     assert content(sampler.sample(g, seeds, [-1, 3, 4000])) == content(expected)
 

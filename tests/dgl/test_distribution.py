@@ -23,7 +23,7 @@ def make_graph() -> Any:
 
 
 def p_value(sampler: Any, seeds: torch.Tensor) -> float:
-    """Of the hypothesis that all 56 sets of 3 out of 8 in-edges are equally likely."""
+    """Returns the p-value of the law that all 56 sets of 3 out of 8 in-edges are equally likely."""
     g = make_graph()
     rows = []
     for _ in range(BATCHES):

@@ -1,7 +1,7 @@
 """PGSampler and walks with graphs of ours on a GPU, through the CUDA engine on the emulator.
 
-DGL from PyPI has no GPU and torch does not take the emulator for one: DGL's graphs and the seeds
-are on the host, and so are the blocks. What samples them is on the emulator.
+DGL from PyPI has no GPU and torch does not take the emulator for one: DGL's graphs, the seeds and
+the blocks are on the host. The graph that is sampled is on the emulator.
 """
 
 from __future__ import annotations

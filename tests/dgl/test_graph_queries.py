@@ -53,7 +53,7 @@ if OLD:
     # It has no native code for the sparse matrices of a torch that is newer.
     REFUSED |= {"adj": FileNotFoundError, "adjacency_matrix": FileNotFoundError}
 
-# These take the sources and the destinations for the same vertices where their numbers are equal.
+# Questions that take sources and destinations for the same nodes if their numbers are equal.
 UNLIKE_A_SQUARE: dict[str, type] = {
     **dict.fromkeys(
         [
@@ -118,7 +118,7 @@ def takes_a_graph(name: str, function: Any) -> bool:
 
 
 def test_everything_is_asked() -> None:
-    """What another DGL can be asked, too, has to be looked at."""
+    """Fails if another version of DGL has a question that nobody has looked at."""
     methods = {name for name in dir(dgl.DGLGraph) if not name.startswith("_")}
     functions = {
         name
@@ -150,7 +150,7 @@ def test_blocks_are_what_their_kinds_are_called() -> None:
 
 
 def answer(question: Question, block: Any) -> Any:
-    """As plain values; an error's class is an answer too."""
+    """Returns the answer in plain values; the class of an error is an answer too."""
     dgl.seed(0)
     torch.manual_seed(0)
     numpy.random.seed(0)
@@ -194,7 +194,7 @@ def batch_of(g: Any, fanouts: list[int]) -> tuple[torch.Tensor, torch.Tensor, li
 
 
 def arrays(block: Any) -> list[torch.Tensor]:
-    """What a block holds, with its CSC as it lies in memory."""
+    """Returns copies of a block's arrays, with its CSC as it lies in memory."""
     frames = [*block._node_frames, *block._edge_frames]
     columns = [value for frame in frames for _, value in sorted(frame.items())]
     return [array.clone() for array in (*block.adj_tensors("csc"), *columns)]

@@ -64,7 +64,7 @@ def fused() -> dict[str, Any]:
 
 
 def test_blocks_share_their_types_alone() -> None:
-    """What follows from the types is made once; what is written to a block is that block's."""
+    """Checks that what follows from the types is computed once, and a write changes one block."""
     g = heterograph()
     sampler = ours.PGSampler([2, 2], seed=1)
     sampler.set_epoch(0)

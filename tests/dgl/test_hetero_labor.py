@@ -75,7 +75,7 @@ def test_blocks(options: Any, idtype: torch.dtype) -> None:
             if block.num_edges(kind):
                 assert ("edge_weights" in data) == weighted
             if weighted and block.num_edges(kind):
-                # As DGL's: those of a destination sum to the number of its edges.
+                # The weights of a destination sum to the number of its edges, as in DGL.
                 sums = torch.zeros(block.num_dst_nodes(kind[2]))
                 sums.index_add_(0, block.edges(etype=kind)[1].long(), data["edge_weights"])
                 assert torch.allclose(sums, block.in_degrees(etype=kind).float(), rtol=1e-4)
@@ -94,7 +94,7 @@ def star(degree: int = 12) -> Any:
 
 
 def kept(sampler: Any, runs: int) -> torch.Tensor:
-    """How often each source stays: with all of its edges, of both relations."""
+    """Returns how often each source stays: with all of its edges, of both edge types."""
     g, count = star(), torch.zeros(12)
     for _ in range(runs):
         _, _, (block,) = sampler.sample_blocks(g, {"b": torch.arange(3)})

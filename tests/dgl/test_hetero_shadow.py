@@ -72,7 +72,7 @@ def test_excluded_edges_are_neither_walked_along_nor_there() -> None:
 
 
 def test_the_law_is_dgls() -> None:
-    """How often each vertex is met from a seed; chi-square with the counts of DGL's."""
+    """Compares how often each node is met from a seed with DGL's counts, by chi-square."""
     g, seeds, runs = heterograph(), {"topic": torch.tensor([2])}, 250
     fanouts = [{WRITES: 3, CITES: 1, HAS: 1, NEVER: 0}, 2]
     counts = []

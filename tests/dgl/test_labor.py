@@ -54,7 +54,7 @@ def star(degree: int = 12, targets: int = 3) -> Any:
 
 
 def kept(sampler: Any, g: Any, runs: int) -> torch.Tensor:
-    """How often each edge stays, and how often edges of one source stay together."""
+    """Returns how often each edge stays; the edges of one source stay together."""
     count = torch.zeros(g.num_edges())
     for _ in range(runs):
         _, _, (block,) = sampler.sample(g, torch.arange(3))
@@ -84,7 +84,7 @@ def shared() -> Any:
 
 
 def drawn(sampler: Any, g: Any, runs: int) -> torch.Tensor:
-    """How often each edge stays; the weights of a destination sum to the number of its edges."""
+    """Returns how often each edge stays; weights sum to the number of a destination's edges."""
     count = torch.zeros(g.num_edges())
     for _ in range(runs):
         _, _, (block,) = sampler.sample(g, torch.arange(2))
@@ -227,7 +227,7 @@ def test_numbers_change_gradually(exclude: Any) -> None:
     def alike(i: int, j: int) -> float:
         return len(one[i] & one[j]) / len(one[i])
 
-    # Of edges of chance 1/2: as tests/samplers/test_laws.py has it.
+    # Edges of chance 1/2 follow the law of tests/samplers/test_laws.py.
     for i, j in ((0, 1), (0, 3), (2, 6), (7, 8), (0, 8), (1, 16)):
         assert abs(alike(i, j) - (1 - min(j - i, 8) / 16)) < 0.06, (i, j)
     sampler.batch_dependency = 1

@@ -210,7 +210,7 @@ def asked(block: Any) -> Any:
     return block
 
 
-# What a block becomes in workers, and in the hands of its owner.
+# The forms that a block takes in workers, and by calls of its owner.
 DERIVED: dict[str, Callable[[Any], Any]] = {
     "asked": asked,
     "block_to_graph": dgl.block_to_graph,

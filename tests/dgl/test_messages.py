@@ -37,7 +37,7 @@ Shape = tuple[int, ...]
 
 
 def shapes(operator: str) -> list[tuple[Shape, Shape]]:
-    """What follows the number of vertices or edges, on the left and on the right of an operator."""
+    """Returns shapes behind the number of nodes or edges, left and right of an operator."""
     # A product needs all of the last dimension on both sides.
     broadcast = (1, 3) if operator == "dot" else (2, 1)
     return [
@@ -294,8 +294,8 @@ def positive(edges: Any) -> torch.Tensor:
     return edges.data["he"][:, 0] > 0
 
 
-# Calls that take a part of the edges, by their ids in the block or by vertices. Of most DGL makes a
-# graph, in which edges have lost their ids, and destinations their features: hence mixed.
+# Calls that take a part of the edges, by their ids in the block or by nodes. DGL turns most
+# parts into a graph, whose edges have no ids, and whose destinations no features: hence `mixed`.
 PARTS: dict[str, Callable[[Any], Any]] = {
     "apply_edges": lambda g: g.apply_edges(with_ids, some_edges(g)),
     "apply_edges built in": lambda g: g.apply_edges(BUILTIN, some_edges(g)),

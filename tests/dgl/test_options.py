@@ -1,4 +1,4 @@
-"""What PGSampler for DGL refuses, and how it says so."""
+"""Options that PGSampler for DGL refuses, and its messages."""
 
 from __future__ import annotations
 

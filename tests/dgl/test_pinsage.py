@@ -130,7 +130,7 @@ def test_random_numbers() -> None:
     assert rows(sampler(nodes)) == first
     sampler.seed = 4
     assert rows(sampler(nodes)) == rows(sampler(nodes))
-    # What is assigned counts.
+    # A value that is assigned later counts.
     sampler.num_neighbors = 1
     assert all(len(each) == 1 for each in rows(sampler(nodes)).values())
 

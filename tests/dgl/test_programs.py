@@ -30,7 +30,7 @@ def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
 
 @pgs.program
 def told(A: Any, seeds: Any, subgraph: bool) -> Any:
-    """What is beside: of the seeds, of all vertices, of a subgraph's, and of neither."""
+    """Returns extra values: of the seeds, all nodes, a subgraph's nodes, and none of these."""
     d, S, C = A.degree(), seeds.unique(), A[:, seeds]
     beside = {"given": d[seeds], "seed": d[S] + 0, "column": C.count(axis=0), "all": d}
     beside |= {"rows": C.sum(axis=1), "list": C.row()}

@@ -90,7 +90,7 @@ def test_blocks_of_a_loader() -> None:
     again = list(loader)
     for one, other in zip(batches, again, strict=True):
         assert one[0]["a"].tolist() == other[0]["a"].tolist()
-    # What is written to the weights counts.
+    # A write to the weights counts.
     g.edges[CITES].data["t"] *= 2
     check(g, torch.arange(6), next(iter(loader)), 3)
 

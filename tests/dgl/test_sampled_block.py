@@ -221,7 +221,7 @@ def test_values_that_are_not_finite(calls: list[str], name: str, value: float) -
     block = block_of(graph(), torch.arange(40))
     x = torch.rand(block.num_src_nodes(), 3)
     x[::3, 0] = value
-    # Of this column every row of the result has one.
+    # Every row of the result has such a value in this column.
     x[:, 1] = value
     ours, theirs = both(block, name, x, None)
     torch.testing.assert_close(ours, theirs, equal_nan=True)

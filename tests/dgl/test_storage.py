@@ -82,7 +82,7 @@ def test_edge_prediction_reads_them_too() -> None:
 
 
 def test_attached_data_is_fetched() -> None:
-    """As DGL's loader does it for what is no column of the graph."""
+    """Fetches, as DGL's loader does, rows of data that are no column of the graph."""
     g = random_graph()
     made = loader(g, PGSampler([2]))
     made.attach_data("more", FeatureStorage(X))

@@ -103,7 +103,7 @@ def test_a_mask_of_the_subclass_stays_its_own() -> None:
     blocks = sampler.sample(g, SEEDS)[2]
     edges = edges_of(blocks)
     assert len(edges) and bool(g.edata["m"][edges].all())
-    # Of five edges a third stays, where a mask that is sampled by fills the rows.
+    # A third of five edges stays; a mask that the sampler draws by would fill the rows.
     assert blocks[-1].in_degrees().float().mean() < 3
     sampler.mask = "other"
     assert (sampler.mask, sampler.prob) == ("other", None)
@@ -169,7 +169,7 @@ def test_arguments_of_a_subclass_that_samples_itself_are_its_own() -> None:
     assert sampler.sample(g, SEEDS)[2][0].num_dst_nodes() == 60
     pairs = dgl.dataloading.as_edge_prediction_sampler(sampler).sample(g, torch.arange(8))[1]
     assert pairs.num_edges() == 8
-    # As with DGL's class nothing is checked, and what is wrong is said where ours reads it.
+    # An assignment is not checked, as in DGL's class; our method raises when it reads the value.
     sampler.fanouts = "many"
     with pytest.raises(TypeError, match="fanouts"):
         sampler.sample_blocks(g, SEEDS)

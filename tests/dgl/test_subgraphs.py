@@ -91,7 +91,7 @@ def small() -> Any:
 
 
 def frequencies(sampler: Any, g: Any, seeds: list[int]) -> Counter[frozenset[int]]:
-    """How often which vertices are a subgraph."""
+    """Counts how often each set of nodes is the subgraph."""
     found: Counter[frozenset[int]] = Counter()
     for _ in range(RUNS):
         sampled = sampler.sample(g, torch.tensor(seeds))
@@ -133,7 +133,7 @@ def test_the_law_of_saint_is_dgls() -> None:
 
 @pytest.mark.parametrize(("mode", "budget"), [("edge", 2), ("walk", (2, 1))])
 def test_the_laws_of_saint_are_dgls(mode: str, budget: Any) -> None:
-    # Where walks go on: DGL's fail at a vertex without out-edges.
+    # The added edge lets all walks go on: DGL's fail at a node without out-edges.
     g = dgl.add_edges(small(), [4], [1])
     torch.manual_seed(3)
     dgl.seed(3)

@@ -300,7 +300,7 @@ def test_workers() -> None:
 
 @pytest.mark.parametrize("typed", [False, True])
 def test_weights_as_they_are(typed: bool) -> None:
-    """What is written into a tensor, and another in its place, counts from the next call on."""
+    """Checks that a write to a tensor, or another tensor in its place, counts in the next call."""
     g = users_and_items() if typed else random_graph()
     path = PATH if typed else g.etypes * 3
     etype = path[0]
@@ -461,7 +461,7 @@ def test_a_weight_that_is_none() -> None:
     g.edges["view"].data["w"][7] = -1
     with pytest.raises(ValueError, match=r"'view', 'item'\)\]\.data\['w'\]\[7\]: .*got -1"):
         random_walk(g, [0], metapath=PATH, prob="w")
-    # As it was, once that is put right.
+    # The same call works once the weight is right.
     g.edges["view"].data["w"][7] = 0
     random_walk(g, [0], metapath=PATH, prob="w")
     plain = random_graph()

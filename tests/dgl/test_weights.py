@@ -308,7 +308,7 @@ def test_workers(context: str, persistent: bool) -> None:
     got = batches(1)
     assert got == batches(0)[:1] * len(got)
     if context == "fork":
-        # What the parent has made, the children have too.
+        # The children have the tables that the parent has computed.
         assert batches(1) == got
 
 
@@ -371,7 +371,7 @@ def test_arrays() -> None:
 
 
 def test_a_graph_on_a_gpu_gets_tables_of_the_cpu() -> None:
-    """As far as that can be told without one: tables once, for all devices that draw by them."""
+    """Checks, without a GPU, that tables are computed once for all devices that draw by them."""
     g = weighted()
     own = dgl_graph.graph_of(g, CPU)
     there = [pgs.Graph._later(own, 0, pinned) for pinned in (False, True)]

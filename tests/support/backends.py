@@ -20,7 +20,7 @@ ON_DEVICES = ("emulator", "cuda")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # As tests/conftest.py does, which a machine with a GPU does without.
+    # tests/conftest.py appends this folder too, but a machine with a GPU runs without that file.
     sys.path.append(str(Path(__file__).parent))
     for line in (
         f"backends(*names): where a test runs, of {', '.join(BACKENDS)}",
@@ -53,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = tuple(name for name in names if name != "emulator")
     marks = {"cuda": pytest.mark.gpu}
     if "host_tensors" not in metafunc.fixturenames:
-        # Of the environment they see NumPy alone.
+        # Without `host_tensors` the tests use no package of the environment but NumPy.
         marks["emulator"] = pytest.mark.once
     params = [pytest.param(name, marks=marks.get(name, ())) for name in names]
     # By module: what a module makes once stays while its tests on one of them run.
@@ -62,7 +62,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def backend(request: pytest.FixtureRequest) -> str:
-    """Where the test runs; it is skipped where a device is lacking."""
+    """Returns the backend that the test runs on, or skips the test if a device is missing."""
     from tests.gpu import need_cuda  # not with pytest itself: it imports the package
 
     name: str = request.param

@@ -46,7 +46,7 @@ def content_of(line: bytes) -> Any:
 
 
 def on_emulator(item: pytest.Item | None) -> bool:
-    """Whether a test has the emulator for a parameter."""
+    """True if a test has the emulator as a parameter."""
     callspec = getattr(item, "callspec", None)
     return callspec is not None and callspec.params.get("backend") == "emulator"
 
@@ -85,7 +85,7 @@ class Companions:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports(item, nextitem):
             item.ihook.pytest_runtest_logreport(report=report)
-        # Of tests that ran here and made something for this one's module.
+        # Tests that ran in this process may have set up fixtures for the module, which end here.
         call = pytest.CallInfo.from_call(
             lambda: item.session._setupstate.teardown_exact(nextitem), "teardown"
         )
@@ -153,7 +153,7 @@ class Companion:
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
         inherited = {name: value for name, value in os.environ.items() if not OF_PARENT(name)}
-        # What C writes is not captured, so that it is there after a crash.
+        # The output of C is not captured, so that the log has it after a crash.
         options = ["-q", "--capture=sys", "-p", "no:cacheprovider", f"--basetemp={folder / 'tmp'}"]
         options += ["--continue-on-collection-errors", f"--rootdir={config.rootpath}"]
         options += ["-c", str(config.inipath or os.devnull)]

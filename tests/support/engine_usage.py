@@ -1,4 +1,4 @@
-"""What the engine holds of a process."""
+"""Counts of the memories and jobs that the engine holds in this process."""
 
 from __future__ import annotations
 

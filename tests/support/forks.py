@@ -43,5 +43,5 @@ def finish(child: int, read: int) -> Any:
 
 
 def in_child(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns in a forked child; AssertionError with its traceback if it raises."""
+    """Returns ``work()`` from a forked child; its error is an AssertionError with its traceback."""
     return finish(*start(work))

@@ -1,7 +1,7 @@
-"""What parts of benchmarks.gpu need on the emulator, where torch's memory is the host's.
+"""The code that parts of benchmarks.gpu need on the emulator, where torch's memory is the host's.
 
-``PRELUDE`` stands before a script, which is formatted with ``root``: ``on_emulator(module)`` is a
-context in which the part ``module`` makes small graphs, and times of events mean nothing.
+``PRELUDE`` goes before a script, and is formatted with ``root``: ``on_emulator(module)`` is a
+context in which the part ``module`` creates small graphs, and times of events mean nothing.
 """
 
 PRELUDE = """

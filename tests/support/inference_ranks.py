@@ -1,4 +1,4 @@
-"""What each process of a group does in the tests of ``inference`` by several processes."""
+"""The work of each process of a group in the tests of ``inference`` by several processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def mean_and_max(block: Any, x_src: Any, x_dst: Any) -> Any:
 
 def same_rows(rank: int, world: int) -> None:
     graph, x = random_graph(), random_rows()
-    # Of sums and maxima nothing depends on ranges.
+    # Means and maxima do not depend on the ranges of nodes, so the rows are equal to the bit.
     whole = run([mean_and_max, mean_and_max], graph, x)
     for options in ({}, {"batch_size": 7}, {"batch_size": NODES}, {"memory": 5000}):
         assert torch.equal(run([mean_and_max] * 2, graph, x, group=True, **options), whole)

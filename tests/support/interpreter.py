@@ -1,10 +1,9 @@
 """An interpreter that has imported torch, on the emulator or not: scripts run in forks of it.
 
-A script is run as by ``python -c`` and ends as there, with the interpreter's own end. Only the
-second of importing torch and the package is not spent again by every test. Neither starts a thread
-or the engine when it is imported, so a fork lacks nothing. PyG brings PyArrow, whose allocator
-starts its one thread again in a fork. What is imported is left out of all garbage collections, as
-in the process of the tests.
+A script runs as by ``python -c`` and ends with the interpreter's own end, but tests do not spend
+the second that importing torch and the package takes. Neither import starts a thread or the engine,
+so a fork lacks nothing. PyG imports PyArrow, whose allocator starts its one thread again in a fork.
+Imported objects are left out of all garbage collections, as in the process of the tests.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
-# What is read when a process starts, or a library is loaded.
+# The prefixes of variables that are read when a process starts, or a library is loaded.
 _OF_THE_START = ("LD_", "PYTHON", "MALLOC_", "OMP_", "GO", "ASAN_")
 
 
@@ -96,7 +95,7 @@ class Interpreter:
         self._process: subprocess.Popen[str] | None = None
 
     def takes(self, variables: dict[str, str]) -> bool:
-        """Whether a fork can still be given these variables of the environment."""
+        """True if these variables of the environment still have an effect in a fork."""
         return not any(name.startswith(_OF_THE_START) for name in variables)
 
     def run(

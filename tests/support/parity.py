@@ -19,7 +19,7 @@ Values = npt.NDArray[Any]
 # Modes of research whose batches are those of "auto"; none where the package has no research.
 RESEARCH_MODES = tuple(name for name, mode in REGISTERED.items() if mode.equals_auto)
 MODES = (*NEIGHBOR, *RESEARCH_MODES)
-# What changes the times of mode "reservoir", and nothing else.
+# The options of mode "reservoir" that change its times, and nothing else.
 SWITCHES: dict[str, dict[str, Any]] = {
     "usual": {},
     "all off": {"memory": "global", "schedule": False},
@@ -35,7 +35,7 @@ WIDTH = {32: np.dtype(np.int32), 64: np.dtype(np.int64)}
 
 
 def emulated() -> bool:
-    """Whether device 0 is the emulator's, which does a millionth of a GPU's work in a second."""
+    """True if device 0 is the emulator's, which does a millionth of a GPU's work per second."""
     return pgs.cuda.device_name(0).startswith("Emulated")
 
 
@@ -158,7 +158,7 @@ def compare_reservoirs(
     switches: Iterable[Mapping[str, Any]],
     **numbers: Any,
 ) -> None:
-    """Likewise of mode "reservoir", whose batches are of its own, and of its switches."""
+    """Compares the batches of mode "reservoir", which are its own, with each of ``switches``."""
     numbers = {"epoch": 1, "batch": 3, **numbers}
     want = pgs.PGSampler(fanouts, seed=77, mode="reservoir").sample(cpu, seeds, **numbers)
     for options in switches:

@@ -64,7 +64,8 @@ COLUMNS = (
     samplers.graphsage(fanouts=[4, 3], seed=5),
 )
 
-# Of graphs with types: rows once a batch, and edges that depend on other rows.
+# Samplers of heterogeneous graphs: HGT cuts a row once per batch, and LABOR's edges depend on other
+# rows.
 TOGETHER = (
     pgs.samplers.HGTSampler([5, 4, 3], seed=5),
     pgs.samplers.HGTSampler({"paper": [3, -1], "author": [0, 4]}, max_neighbors=3, seed=5),
@@ -91,8 +92,8 @@ def along(walk: pgs.RandomWalk, direction: str) -> pgs.RandomWalk:
 def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> None:
     rng = np.random.default_rng(rank)
     for direction in ("in", "out"):
-        # Each step is an exchange of all processes.
-        # Those of one process have all of them (test_walks_in_one_process).
+        # Each step is an exchange of all processes, so larger groups compare fewer walks.
+        # One process alone compares all of them (test_walks_in_one_process).
         for walk in WALKS if world < 2 else SOME_WALKS if world < 5 else SOME_WALKS[:2]:
             sampler = along(walk, direction)
             for number in range(1 + rank % 2):
@@ -606,7 +607,7 @@ def refused(rank: int, world: int, folder: str) -> None:
 
 
 def groups(rank: int, world: int) -> None:
-    """Those that are destroyed while a thread of Gloo may still have a collective's tensors."""
+    """Destroys groups while a thread of Gloo may still have a collective's tensors."""
     for number in range(40):
         group = ProcessGroup("groups", None, 30)
         assert group.gather((rank, number)) == [[other, number] for other in range(world)]
@@ -614,7 +615,7 @@ def groups(rank: int, world: int) -> None:
 
 
 def misses(rank: int, world: int, folder: str) -> None:
-    """Of three processes the last one comes to the first meeting alone, and late."""
+    """Checks meetings to which the last of three processes comes late, or after the others left."""
     if rank == 2:
         time.sleep(1)
     distributed.open_graph(f"{folder}/plain {world}").close()

@@ -10,7 +10,7 @@ import pytest
 
 
 def partner(name: str) -> Any:
-    """The package, or the test is skipped. What its import warns of is not ours."""
+    """Returns the package, or skips the test. Warnings of its import are ignored."""
     # JAX would take three quarters of the GPU's memory from the tests after it.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     with warnings.catch_warnings():

@@ -20,7 +20,7 @@ T_ROWS = [[0, 1, 2], [0, 1, 2], [0, 1, 2, 3], [2, 3, 4], [3, 4]]
 T = rows_of(*T_ROWS, weights=[1 / len(row) for row in T_ROWS for _ in row])
 T.node_data["y"] = [0.0, 1.0, -1.0, 2.0, 0.0]
 
-# Zou et al., NeurIPS 2019. As its authors' code has it.
+# Zou et al., NeurIPS 2019, by the code of its authors.
 LADIES = """%0 = seeds
 %1 = slice %0
 %2 = const value=2
@@ -107,7 +107,7 @@ SHADOW = """%0 = seeds
 %12 = gather %11, %9
 return subgraph %9, %10 "degree"=%12 "roots"=%1"""
 
-# What rows have among those of what theirs were chosen from: a step back, two, and along a list.
+# Vectors along a matrix's rows, read for rows chosen from it: a step later, two, and by a list.
 INHERITED = """%0 = seeds
 %1 = slice %0
 %2 = sum %1 axis=1

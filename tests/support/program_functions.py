@@ -26,7 +26,7 @@ def dots(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
     C = A[:, seeds]
     X = A.features("rows")
     D = C.individual_sample(3, (C.dot(X[C.row()] @ W, X[C.column()] @ W) * v[0]).relu())
-    # Of all vertices, of edges of edges, and twice.
+    # Two products: of rows for all nodes, and of rows for the matrix that D was chosen from.
     E = D.dot(X, X) + D.dot(X[C.row()], X[C.column()]) / v[-1]
     return [D.mul(E.abs().sum(axis=1), axis=1)]
 

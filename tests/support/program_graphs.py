@@ -27,7 +27,7 @@ INPUTS: dict[str, list[Any]] = {
     "V": [[1.0, -2.0, 0.1, 0.0], [0.3, 7.0, -0.5, 1e30]],
     "v": [0.75, -1.5, 2.0],
 }
-# As the engine has them.
+# The inputs in single precision, as the engine has them.
 SINGLE_INPUTS = {k: np.array(v, np.float32).tolist() for k, v in INPUTS.items()}
 
 

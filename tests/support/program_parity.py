@@ -37,7 +37,7 @@ PASSES = (
     "layout",
     "recognise",
 )
-# What the CPU's layouts are forced to be.
+# The layouts that are forced on the CPU.
 LAYOUTS = (("vertices",), ("all_rows",), ("out_edges",), ("vertices", "all_rows", "out_edges"))
 
 
@@ -142,16 +142,16 @@ def read(memory: Any) -> Result:
 
 
 def bits(values: list[Any]) -> npt.NDArray[Any]:
-    """Of lists ids, of vectors bits; all NaN are one."""
+    """Returns the ids of a list as they are, and the bits of a vector; all NaN are one."""
     if all(isinstance(x, int) for x in values):
         return np.array(values, np.int64)
     return np.array([math.nan if x != x else x for x in values], np.float32).view(np.int32)
 
 
 def difference(got: Result, want: Result, vectors: bool = False) -> str:
-    """The first array that is not the same to the bit; nothing where all are.
+    """Returns a text about the first array that differs in a bit, "" if none does.
 
-    Of a program that returns ``vectors`` alone the vertices are not compared.
+    For a program that returns ``vectors`` alone the nodes of the batch are not compared.
     """
     pairs = [("output_nodes", got.output_nodes, want.output_nodes)]
     if not vectors:
@@ -306,7 +306,7 @@ def check_algorithm(sampler: Any, cases: Mapping[str, Arrays], rng: random.Rando
 
 
 def kinds_of(program: Program) -> list[str]:
-    """Of each node: a matrix, a scalar, or another value."""
+    """Returns the kind of each node: a matrix, a scalar, or another value."""
     kinds: list[str] = []
     lists = {"seeds", "column", "row", "union", "unique", "concat", "pick", "draw"}
     dense = {"features", "take", "project", "multiply", "entry"}

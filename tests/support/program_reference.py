@@ -70,7 +70,7 @@ class Program:
     result: str
     returned: list[int]
     extras: dict[str, int]
-    # Of values of edges: the matrices that have these edges, by the places in what is returned.
+    # For each extra with values of edges, the place in the result of the matrix with these edges.
     of_edges: dict[str, int]
     # The places of matrices whose own values are left out.
     bare: set[int]
@@ -88,7 +88,7 @@ class Program:
         return found
 
 
-# What makes a matrix of some edges of another.
+# The operators that create a matrix from some edges of another.
 CHOOSE = {"individual", "collective", "dependent", "filter", "top_k", "merge", "extract"}
 INPUTS = re.compile(r"%(\d+)(?:, |$| )")
 ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)(?: |$)')
@@ -161,7 +161,7 @@ class Vertices:
 class Vector:
     along: Vertices
     values: list[float]
-    # Of random numbers: their site, and in how many batches they change.
+    # For random numbers their site, and the number of batches over which they change.
     drawn: tuple[int, int] | None = None
 
     @cached_property
@@ -238,7 +238,7 @@ class Matrix:
         return self.made
 
     def some(self, chosen: list[list[int]], times: dict[int, int] | None = None) -> Matrix:
-        """Those edges of each column that stand at these places of it."""
+        """Returns a matrix of the edges at the places ``chosen`` of each column."""
         edges = self.edges
         places = [[of[i] for i in at] for of, at in zip(edges.places, chosen, strict=True)]
         made = self.made
@@ -305,7 +305,7 @@ class Machine:
     inputs: dict[str, list[Any]] = field(default_factory=dict)
     exclude: frozenset[int] = frozenset()
     leaves_out: bool = False
-    # Of each node: a function of the graph alone.
+    # True for each node that is a function of the graph alone.
     fixed: list[bool] = field(default_factory=list)
     values: dict[int, Any] = field(default_factory=dict)
 
@@ -334,15 +334,15 @@ class Machine:
         return m.some([[i for i, stays in enumerate(column) if stays] for column in kept])
 
     def value(self, i: int) -> Any:
-        """What a node has made; the error that it has ended with."""
+        """Returns the value of a node, or raises the error that it ended with."""
         if isinstance(self.values[i], BatchError):
             raise self.values[i]
         return self.values[i]
 
     def tried(self, node: Node) -> Any:
-        """The value of a node, or its error, which matters where the value is needed.
+        """Returns the value of a node, or its error, which matters where the value is needed.
 
-        Of a map it is that of the values: the edges are there.
+        The error of a map takes the place of the values alone: the edges are there.
         """
         try:
             return self.make(node)
@@ -609,7 +609,7 @@ class Block:
 
 @dataclass
 class Result:
-    """What a batch has to be; a subgraph is one block from all ``nodes`` to all of them."""
+    """The content of a batch; a subgraph is one block from all ``nodes`` to all of them."""
 
     nodes: list[int]
     output_nodes: list[int]

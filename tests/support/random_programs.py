@@ -27,7 +27,7 @@ COUNTS = [0, 1, 1, 2, 2, 2, 3, 3, 4, 7, 7, 33, 64, 1000, -1]
 
 @dataclass
 class Node:
-    """What is known of a value, as the engine's checks know it."""
+    """The properties of a value that the engine's checks know."""
 
     op: str
     inputs: list[int]
@@ -71,7 +71,7 @@ class Writer:
         k = f"k={self.rng.choice(COUNTS)} replace={str(replace).lower()} "
         return (k if replace is not None else "") + f"site={self.sites - 1}"
 
-    # What goes with what
+    # Inputs that fit together
 
     def pick(self, fits: Callable[[Node], bool]) -> int | None:
         """A node, later ones more often."""
@@ -442,7 +442,7 @@ class Writer:
         s = self.of(LIST)
         assert s is not None
         along = self.nodes[s].along
-        # Of the rows of B also what lies along those of what B was chosen from.
+        # A list of B's rows also takes vectors along the rows of the matrix that B was chosen from.
         rows = along[1] if along[0] == "rows" else None
         v = self.pick(
             lambda n: (

@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.interpreter import prepared
 
 HERE = Path(__file__).parent
-# Of Gloo in torch 2.2 a process may wait forever as it leaves the group, or abort at its end.
+# In torch 2.2 a process may wait forever as it leaves a group of Gloo, or abort at its end.
 _RUN = """
 import os, sys
 sys.path[:0] = os.environ["RANKS_PATH"].split(os.pathsep)

@@ -202,10 +202,10 @@ def factors(
     positions: list[int],
     within: range | None = None,
 ) -> list[float]:
-    """The Horvitz-Thompson factors of the positions that a row has taken.
+    """Returns the Horvitz-Thompson factors of the positions that a row has taken.
 
-    ``degree`` counts those that it may take; ``without`` are others, of a row with weights. Of a
-    row that takes those alone that are ``within`` a part, by weight, positions are in their order.
+    ``degree`` counts the positions that it may take; ``without`` has others, of a row with weights.
+    If a row with weights takes positions ``within`` a part alone, they are in the order drawn.
     """
     if not positions or fanout < 0 or (not replace and degree <= fanout):
         return [1.0] * len(positions)
@@ -301,9 +301,9 @@ def sample(
     edge_weights: str | None = None,
     mode: str = "auto",
 ) -> Batch:
-    """What ``PGSampler.sample`` has to return; ``weights`` are by edge id.
+    """Returns the expected batch of ``PGSampler.sample``; ``weights`` are by edge id.
 
-    Of the modes ``"reservoir"`` alone has batches of its own.
+    No mode but ``"reservoir"`` has batches of its own.
     """
     purpose = RESERVOIRS if mode == "reservoir" else NEIGHBORS
     without = set(exclude or ())

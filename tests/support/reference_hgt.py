@@ -80,7 +80,7 @@ def cut(
     batch: int,
     exclude: Mapping[EdgeType, Sequence[int]],
 ) -> dict[EdgeType, dict[int, list[tuple[int, int]]]]:
-    """Of each edge type the rows that are not empty, as (source, edge id), at most so many."""
+    """Returns the nonempty rows of each edge type, with at most ``most`` (source, edge id) each."""
     types = {end for src, _, dst in edges for end in (src, dst)}
     mixed = len(types) > 1 or len(edges) > 1
     kept = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from reference import GAMMA, MASK64, row_state, splitmix64
 from reference_hgt import CANDIDATES, Edges, EdgeType, salt
 
-# Of each edge type the (source, edge id, weight) of each row.
+# The edges (source, edge id, weight) of each row, by edge type.
 Rows = dict[EdgeType, list[list[tuple[int, int, float]]]]
 
 
@@ -39,7 +39,7 @@ def factor(a: Sequence[float], q: Sequence[float], fanout: int) -> float:
 def chances(
     rows: Sequence[Sequence[tuple[int, float]]], fanout: int, rounds: int
 ) -> list[list[float]]:
-    """Of each row's (source, weight) the chance of each edge."""
+    """Returns the chance of each edge of ``rows``, whose edges are (source, weight)."""
     if fanout < 0:
         return [[1.0] * len(row) for row in rows]
     a = [[w for _, w in row] for row in rows]

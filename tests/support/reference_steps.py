@@ -15,7 +15,7 @@ TRIES = 32
 
 
 class Steps(NamedTuple):
-    """Of each step a row for each sample: nodes, and the places of edges in the CSC."""
+    """A row per sample for each step: nodes, and the places of edges in the CSC."""
 
     nodes: list[list[list[int]]]
     places: list[list[list[int]]]
@@ -106,7 +106,7 @@ def _step(
 def _left(
     edges: list[int], indices: Sequence[int], taken: set[int], t: int, width: int, state: int
 ) -> int:
-    """What slot t takes of what earlier slots have left."""
+    """Returns the place that slot t takes among those that earlier slots have left, -1 for none."""
     for attempt in range(min(len(edges), TRIES)):
         place = edges[draw(state, attempt * width + t, len(edges))]
         if indices[place] not in taken:

@@ -117,7 +117,7 @@ class Walker:
         self.back, self.far = 1 / p, 1 / q
         self.bound = max(1.0, self.far)
         self.extra = max(self.back - self.bound, 0.0)
-        # How often the first try of a step was not enough, and all tries were not.
+        # The number of steps whose first try failed, and of steps whose every try failed.
         self.again = self.finished = 0
 
     def walk(self, root: int, state: int) -> tuple[list[int], list[int]]:
@@ -230,7 +230,7 @@ def walks(
     epoch: int = 0,
     batch: int = 0,
 ) -> Walks:
-    """What ``RandomWalk.sample`` has to return."""
+    """Returns the expected walks of ``RandomWalk.sample``."""
     roots = [root for root in seeds for _ in range(walks_per_seed)]
     found = Walks([], [], [])
     for number, root in enumerate(roots):
@@ -246,7 +246,7 @@ def walks(
 def most_visited(
     found: Walks, walks_per_seed: int, every: int, top: int
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """What ``PinSAGE.sample`` has to return: vertices and counts."""
+    """Returns the expected nodes and counts of ``PinSAGE.sample``."""
     nodes, counts = [], []
     for first in range(0, len(found.nodes), walks_per_seed):
         ends = [v for row in found.nodes[first : first + walks_per_seed] for v in row[every::every]]
@@ -268,7 +268,7 @@ def of_several_roots(
     epoch: int = 0,
     batch: int = 0,
 ) -> tuple[Walks, list[list[int]]]:
-    """What ``MultiRW.sample`` has to return: the walks, and which root stepped."""
+    """Returns the expected walks of ``MultiRW.sample``, and the root that moves in each step."""
     found, slots = Walks([], [], []), []
     for number in range(len(seeds) // roots):
         at = list(seeds[number * roots : (number + 1) * roots])

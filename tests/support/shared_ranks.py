@@ -31,13 +31,13 @@ def shared(rank: int, world: int, apart: str, emulated: str, nodes: str) -> None
 
 
 def batches(rank: int, cpu: pgs.Graph, device: int) -> None:
-    """Those of the whole graph, also where the process that has a part has closed it."""
+    """Compares batches with the whole graph's, also after the process that has a part closed it."""
     for replicate in (0.0, 0.3):
         named: dict[str, Any] = {"prob": ["w"], "out_edges": True} if replicate else {}
         there = distributed.share(cpu, device=device, replicate=replicate, **named)
         assert there.shared and there.device == f"cuda:{device}"
         compare(cpu, there, SEEDS, [4, 3], modes=("auto", *({"bsp"} & {*MODES})))
-        # What was not named is there too, as a copy.
+        # An array that was not named is there too, as a copy.
         compare(cpu, there, SEEDS, [4, 40], modes=("auto",), prob="w")
         walks = pgs.RandomWalk(length=5, seed=3, edge_ids=True)
         mine, theirs = (walks.sample(g, SEEDS, epoch=0, batch=1) for g in (there, cpu))
@@ -88,7 +88,7 @@ def refusals(rank: int, world: int, cpu: pgs.Graph, device: int) -> None:
 
 
 def one_fails(rank: int, cpu: pgs.Graph) -> None:
-    """What one process cannot do is an error in all, by its rank, and the next call works."""
+    """Checks that an error of one process is raised in all, by its rank; the next call works."""
     if rank == 1:
         os.environ["FAKE_CUDA_MEMORY"] = "65536"
     try:

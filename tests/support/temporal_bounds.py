@@ -1,4 +1,4 @@
-"""Whether a sampled edge is later than it may be: over millions of edges, with NumPy."""
+"""A check that no sampled edge is later than it may be: over millions of edges, with NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from pygsampler.samplers import Temporal
 
-# How a row draws among the edges that are there.
+# The ways in which a row draws among the edges that are there.
 WAYS: tuple[dict[str, Any], ...] = (
     {},
     {"replace": True},

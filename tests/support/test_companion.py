@@ -124,7 +124,7 @@ def test_reports_are_those_of_the_companion(tmp_path: Path, options: list[str]) 
     assert "assert 'emulator' == 'another'" in done.stdout
     assert "companion: ended with status 3; it wrote:\nits last words\n" in done.stdout
     assert "companion: expected an answer within 3 seconds; it wrote:\n" in done.stdout
-    # Where it was.
+    # The companion that hangs writes its traceback.
     assert "in test_hangs" in done.stdout
 
 

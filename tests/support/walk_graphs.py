@@ -11,7 +11,7 @@ import reference_walks as reference
 import pygsampler as pgs
 
 TYPES = 3
-# Of a weight that no row has alone: those of 0 leave edges, and whole rows, out.
+# The values that weights are drawn from: the zeros leave edges, and whole rows, out.
 WEIGHTS = [0.0, 0.0, 1.0, 2.5, 1e-3, 7.0]
 
 
@@ -49,7 +49,7 @@ class Shape:
         )
 
     def walks(self, seeds: list[int], options: dict[str, Any], **numbers: int) -> reference.Walks:
-        """What ``RandomWalk(**options)`` has to make of these seeds."""
+        """Returns the expected walks of ``RandomWalk(**options)`` from these seeds."""
         rules = dict(options)
         length = rules.pop("length")
         per_seed = rules.pop("walks_per_seed", 1)

@@ -52,7 +52,7 @@ def inclusion(weights: Sequence[float], fanout: int) -> list[Fraction]:
 
 
 def p_of_sets(edge_ids: Any, weights: Sequence[float], fanout: int) -> float:
-    """Of rows [n, fanout] without replacement, against the law; positions are ids % degree."""
+    """Returns the p-value of rows [n, fanout] without replacement; positions are ids % degree."""
     positions = np.sort(np.asarray(edge_ids).reshape(-1, fanout) % len(weights), axis=1)
     law = successive(weights, fanout)
     number = {chosen: i for i, chosen in enumerate(law)}
@@ -61,6 +61,6 @@ def p_of_sets(edge_ids: Any, weights: Sequence[float], fanout: int) -> float:
 
 
 def p_of_draws(edge_ids: Any, weights: Sequence[float]) -> float:
-    """Of draws with replacement, one by one."""
+    """Returns the p-value of draws with replacement, one by one."""
     chances = np.asarray(weights, float) / np.sum(weights)
     return laws.classes(np.asarray(edge_ids).ravel() % len(weights), chances)

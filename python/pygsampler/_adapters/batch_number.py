@@ -172,12 +172,12 @@ class BatchNumber:
         self._count_from(0)
 
     def _count_from(self, call: int) -> None:
-        # Of threads that call at once each gets a number of its own from the first; what the second
-        # says may be late.
+        # Threads that call at once each get a number of their own from `_calls`; `_coming` may lag
+        # behind.
         self._calls, self._coming = itertools.count(call), call
 
     def __getstate__(self) -> dict[str, Any]:
-        # What has been counted is not to be had without counting once more.
+        # The count can only be read by counting once more.
         calls = next(self._calls)
         self._count_from(calls)
         # Torch's seed is this process's: another one keeps what it is given here.
@@ -203,7 +203,7 @@ def _bytes(ids: torch.Tensor) -> memoryview | bytes:
     size = ids.numel() * ids.element_size()
     if not size:
         return b""
-    # What has no memory here, as a tensor of torch's FakeTensorMode, is refused below.
+    # A tensor without memory here, as in torch's FakeTensorMode, is refused below.
     address = ids.data_ptr() if ids.is_contiguous() and ids.is_cpu else 0
     if address:
         # NumPy's array and its copy take half as long as all of a small batch's number.

@@ -19,7 +19,7 @@ class Framework(NamedTuple):
     distribution: str
     package: str
     adapter: str
-    # As far as the version was tested: (2, 5) is every 2.5.x.
+    # The parts of versions that were tested: (2, 5) is every 2.5.x.
     versions: frozenset[tuple[int, ...]]
     # The names of each module of the framework that the adapter has, too.
     names: Mapping[str, Sequence[str]]

@@ -89,13 +89,13 @@ class Array(HasIdView):
     _dtype: str
     # None for one dimension: those of a batch are made by the dozen.
     _shape: tuple[int, ...] | None
-    # Whether it is one-dimensional and int32 or int64.
+    # True if it is one-dimensional and int32 or int64.
     _ids: bool
     _readonly: bool
-    # Of two dimensions: the memory has the second one outermost.
+    # True if it has two dimensions and the memory has the second one outermost.
     _turned: bool
     _owner: object
-    # What it was made of, and is pickled as; BY_TORCH: a tensor on the same memory.
+    # The object that it was created from, and is pickled as; BY_TORCH: a tensor on the same memory.
     _source: object | None
 
     def __init__(self) -> None:

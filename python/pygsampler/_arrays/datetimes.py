@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta, timezone
 from fractions import Fraction
 from typing import Any, Literal
 
-# What times are: dates, spans between dates, or numbers that are neither.
+# The kinds of times: dates, spans between dates, or numbers that are neither.
 Kind = Literal["M", "m", ""]
 _CALLED = {"M": "dates (datetime64)", "m": "spans (timedelta64)", "": "numbers"}
 # Nobody knows if numbers are seconds or days.
@@ -54,7 +54,7 @@ class NanosecondTimes:
     """One of ``DATED``."""
 
 
-# What the dtypes of a ``NanosecondTimes`` are called: NumPy's names.
+# The dtypes of a ``NanosecondTimes``, by NumPy's names.
 DATED: dict[str, Kind] = {"datetime64[ns]": "M", "timedelta64[ns]": "m"}
 
 

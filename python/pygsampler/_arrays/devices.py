@@ -123,8 +123,8 @@ def torch_uses_cuda() -> bool:
 def free_memory(index: int) -> int:
     """Returns how many bytes of a device torch and the engine can still allocate.
 
-    These are the free ones, and those that torch keeps for later: torch uses them again, and gives
-    them back where the engine lacks memory (``free_reserve``).
+    The result counts the free bytes and the bytes that torch caches: torch uses these again, and
+    gives them back if the engine lacks memory (``free_reserve``).
     """
     import torch
 

@@ -198,7 +198,7 @@ def _from_torch(torch: Any, tensor: Any, where: str, graph_device: int | None) -
         raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
     if not address and length:
         _refuse_type(where, f"a {type(tensor).__name__} without memory")
-    # As View(...) does, without the Python function that it is.
+    # The same as IdView(...), without the call of its Python function.
     return tuple.__new__(IdView, (address, length, bits, False, tensor, tensor, device, None, True))
 
 
@@ -386,7 +386,7 @@ def _element(item: Any, where: str, place: int) -> int:
         raise TypeError(text) from None
 
 
-# How to get ids out of what is often given in their place, by the name of its dtype.
+# The ways to get ids from arrays that are often passed in their place, by the names of the dtypes.
 _REMEDIES = {
     "bool": "mask.nonzero()[0] gives the ids that a mask selects",
     "torch.bool": "mask.nonzero().squeeze(1) gives the ids that a mask selects",

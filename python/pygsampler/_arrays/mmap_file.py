@@ -10,11 +10,11 @@ from typing import Any
 
 from pygsampler._engine import library, memory
 
-# What tells two files of one name apart: bytes, and the checksum of the header, in which the
-# checksums of all sections are.
+# The size in bytes and the checksum of the header, which contains the checksums of all sections:
+# they tell two files of one name apart.
 Identity = tuple[int, int]
 
-# What a graph file begins with.
+# The first bytes of a graph file.
 MAGIC = b"\x93PGS\r\n\x1a\n"
 
 # The sections that are the graph itself.
@@ -46,7 +46,7 @@ class MappedFile:
     )
 
     def __init__(self, path: str) -> None:
-        # What ``within`` was given.
+        # The arguments of ``within``; empty for the whole file.
         self.part: tuple[str, int] | tuple[()] = ()
         # Absolute: another process may have another working directory.
         self.path = os.path.abspath(path)
@@ -70,7 +70,7 @@ class MappedFile:
         self.identity: Identity = (size, self.header["checksum"])
         self._view = memoryview(pages)
         self.address = memory.address_of(self._view)
-        # Where that mapping is; 0 where the system does not allow one.
+        # The address of the second mapping; 0 if there is none.
         self.private = 0 if self._private is None else memory.address_of(self._private)
 
     def _copied_when_written(self, descriptor: int, size: int) -> memoryview | None:

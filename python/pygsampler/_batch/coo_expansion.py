@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 # The kinds: destinations in the ids' width, and sources with destinations in 64 bits.
 DESTINATIONS, PAIRS = range(2)
-# How many edges are made before they are asked for: with more a launch costs little beside them,
-# and their memory much.
+# The most edges that are expanded before they are requested: beyond it a launch costs little
+# compared with them, and their memory much.
 _MOST_AHEAD = 1 << 20
 
 
@@ -36,7 +36,7 @@ class CooExpander:
     ) -> None:
         self._ids = ids
         self._device = device
-        # Whether ids have 64 bits.
+        # True if ids have 64 bits.
         self._wide = wide
         self._asked = requested_kinds
         self._batches: list[tuple[array[int], int]] = []
@@ -61,7 +61,7 @@ class CooExpander:
         if kind == DESTINATIONS and self._wide and (place, PAIRS) in made:
             return [pair[1] for pair in self.block_arrays(place, PAIRS)]
         found = made.get((place, kind))
-        # What was put into another stream may still be on its way there.
+        # Arrays that another stream writes may not be complete yet.
         if found is None or found[0] != stream:
             self._make(place, kind, stream)
             if (place, kind) not in made:

@@ -42,10 +42,10 @@ class EngineResult(Generic[ArrayT]):
     """Whose arrays the result has: ``"array"`` (``pygsampler.Array``), ``"torch"`` or ``"numpy"``.
     """
     _words: Sequence[int]
-    # Where the arrays are: a memory of the engine, or a tensor of the dtype of ids.
+    # The memory of the arrays: a memory of the engine, or a tensor of the dtype of ids.
     _memory: Any = None
     _address: int
-    # Of a memory; results in torch tensors ask their tensors.
+    # The device of a memory of the engine; results in torch tensors ask their tensors.
     _device: int = devices.CPU
     _arrays: dict[str, Any]
     # The result whose arrays this one has for another library.

@@ -180,7 +180,7 @@ def _hetero_to_dgl(batch: Any) -> Any:
     # A static batch does not know them, and some blocks have more rows than they tell.
     known: Mapping[str, list[int]] = getattr(batch, "num_sampled_nodes", {})
     for place, blocks in enumerate(batch.blocks):
-        # Of all types, since one without edges in this hop has its nodes on both sides, too.
+        # All node types, since a type without edges in this hop has its nodes on both sides, too.
         hops = len(batch.blocks) - place
         src, dst = (dict.fromkeys(batch.input_nodes, 0) for _ in range(2))
         for kind, found in known.items():
@@ -245,7 +245,7 @@ def _hop_counts(batch: Any) -> tuple[Any, Any] | None:
     return None if nodes is None else (nodes, batch.num_sampled_edges)
 
 
-# What a loader calls the rows of seeds, which are none of nodes.
+# The name that a loader gives to the rows of seeds, which are no rows of nodes.
 _LABELS = "y"
 
 

@@ -55,7 +55,7 @@ class _Split:
             self._like["device"] = batch.input_nodes.device
         self._batch, self._view = batch, view
         schema = view.schema
-        # Where the ids of each type begin.
+        # The first id of each type.
         self._nodes = {schema.node_types.index(kind): start for kind, start in view.nodes.items()}
         self._edges = {schema.edge_types.index(kind): start for kind, start in view.edges.items()}
         self._firsts = self._ints(self._nodes.values())
@@ -109,7 +109,7 @@ class _Split:
         self._rank = xp.empty_like(nodes)
         for places in self._members.values():
             self._rank[places] = xp.arange(len(places), **self._like)
-        # How many of a type are among the first nodes.
+        # For each type, the number of its nodes before each end.
         ends = self._ints(self._ends)
         tables = [xp.searchsorted(places, ends) for places in self._members.values()]
         self._sizes = dict(zip(self._members, self._read(tables), strict=True))

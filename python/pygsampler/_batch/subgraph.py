@@ -28,7 +28,7 @@ class RootedSubgraph(NamedTuple):
     edge_ids: torch.Tensor
     edge_weights: torch.Tensor | None
     edge_values: Mapping[str, torch.Tensor]
-    # Where the nodes were before; None: where they are.
+    # The former places of the nodes; None if they have not moved.
     old: torch.Tensor | None
 
 
@@ -112,7 +112,7 @@ class Subgraph(SubgraphExports, MiniBatch):
             )
         others = torch.ones(len(nodes), dtype=torch.bool, device=nodes.device)
         others[roots] = False
-        # Which node each of the new ones is, and the first of the new ones that each is now.
+        # `old` is the former place of each new node, `new` the first new place of each former node.
         old = torch.cat([roots, others.nonzero().squeeze(1)])
         count = torch.arange(len(old), device=nodes.device)
         new = torch.zeros(len(nodes), dtype=torch.int64, device=nodes.device)

@@ -107,7 +107,7 @@ class TensorSource(HeaderSource):
         places = [
             (indptr, num_dst + 1, "indptr"),
             (indices, edges, "indices"),
-            # Of another width they are no ids: none of them here.
+            # Edge ids of another width cannot be split off a tensor of ids, so none are.
             (edge_ids, edges if same_width else 0, "edge_ids"),
         ]
         places.sort()

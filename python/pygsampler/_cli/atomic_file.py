@@ -15,8 +15,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
     When the block raises, also by Ctrl-C, the temporary file is removed and ``path`` does not
     change.
     """
-    # Of this process alone, so that two that write one file do not write into each other. With the
-    # suffix, which may say the format.
+    # The name has the process id, so that two processes do not write into each other's file, and
+    # the suffix, which may say the format.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary

@@ -41,7 +41,7 @@ INTERRUPTED = 128 + signal.SIGINT
 # The packages that a command may lack; their modules have the names that pip knows.
 OPTIONAL = ("matplotlib", "numpy", "pyarrow", "pyyaml", "torch")
 
-# What the package documents to raise. Anything else is a mistake of ours: its traceback is shown.
+# The errors that the package documents. Any other error is a bug of ours: its traceback is shown.
 _EXPECTED = (
     Error,
     OSError,

@@ -18,7 +18,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Of lines in a file or a pipe: nothing there is to be wrapped.
+# The width of lines in a file or a pipe, where nothing is to be wrapped.
 _ENDLESS = 10_000
 _BAR_WIDTH = 40
 
@@ -79,7 +79,7 @@ def bars(out: Console, labelled_values: Sequence[tuple[str, float, str]]) -> Non
     labels = max((len(label) for label, _, _ in labelled_values), default=0)
     for label, value, text in labelled_values:
         length = round(_BAR_WIDTH * value / most) if most else 0
-        # What is there at all is seen.
+        # A bar of any value but 0 is visible.
         length = max(length, 1) if value else 0
         stroke = ("█" if out.encoding.startswith("utf") else "#") * length
         out.print(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import ProgressColumn, TaskID
 
-# What is done sooner has no bar.
+# Work that takes fewer seconds has no bar.
 _DELAY = 1.0
 
 
@@ -103,7 +103,7 @@ def _columns(unit: str) -> list[ProgressColumn]:
     if unit == "B":
         ends = [DownloadColumn(), TransferSpeedColumn()]
     elif unit == "s":
-        # Of time itself there is no rate.
+        # Seconds have no rate per second.
         ends = [Counted()]
     else:
         ends = [Counted(), Rate()]

@@ -30,8 +30,8 @@ class EngineHandle:
     # In a forked child, whose engine is another one, the number means nothing.
     _generation: int
     _number: int
-    # Where a subclass lets the engine write two words, a memory and a handle, which are released
-    # with the object as long as they stand there.
+    # The address of two words that the engine writes for a subclass: a memory and a handle, which
+    # are released with the object while they are stored there.
     _out: int = 0
 
     def __init__(self) -> None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _MODULE = "pygsampler._engine._bridge"
 # The only name that is loaded: a file of an older build, for one Python, may be in that folder.
 _EXTENSION = "_bridge.abi3.so"
-# How long the end of the interpreter waits for other threads to leave the engine, and then for
-# those to finish that learnt of the end from it.
+# The time that the end of the interpreter waits for other threads to leave the engine, and then
+# for the threads that learned of the end from it to finish.
 _LEAVE_SECONDS = 5.0
 _FINISH_SECONDS = 1.0
 _MOST_THREADS = 4096

@@ -219,7 +219,7 @@ def from_pickle(values: bytes | bytearray | memoryview | PickleBuffer) -> tuple[
     """The bytes that a pickle gives back as memory for arrays, and its address."""
     buffer = memoryview(values)
     if not buffer.nbytes:
-        # Of none there is no address.
+        # Empty memory has no address.
         buffer = memoryview(bytearray(8))
     address = address_of(buffer)
     if buffer.readonly or address % 8:

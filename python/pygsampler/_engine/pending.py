@@ -57,11 +57,11 @@ class PendingMemory(EngineHandle):
     __slots__ = ("__weakref__", "_lock", "_outcome", "_waiting")
 
     _close_function: ClassVar[str] = "Cancel"
-    # Whether the engine knows when it worked on it.
+    # True if the engine knows when it worked on the job.
     _timed: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        # As EngineHandle's, without its call: each batch of a loop comes here.
+        # The fields of EngineHandle, without calling its __init__: each batch of a loop comes here.
         self._number, self._generation = 0, library._state.generation
         self._outcome: Any = None
         # Reentrant, since a signal handler may ask for a job that its thread is waiting for: it
@@ -155,7 +155,7 @@ class PendingMemory(EngineHandle):
                     self._outcome = self._outcome or taken
             except Exception as error:
                 self._outcome = self._outcome or error
-                # Where a signal handler raised it, and not the job, the job goes on otherwise.
+                # The job would go on if a signal handler, and not the job, raised the error.
                 self._release()
             finally:
                 self._waiting = False

@@ -94,9 +94,9 @@ class FeatureCache:
         self.table = CacheTable(
             device, num_rows, row_bytes, plan.places(num_rows, row_bytes), plan.policy == LRU
         )
-        # Whether the rows are there that the policy wants, for good.
+        # True if the cache has the rows that the policy wants, for good.
         self._known = plan.policy == LRU
-        # Whose epochs are counted, and of which seed from which epoch on.
+        # The loader whose epochs are counted, and the seed and first epoch of the count.
         self._owner: ref[Any] | None = None
         self._window: tuple[int, int] | None = None
 
@@ -141,7 +141,7 @@ class FeatureCache:
         if self._known or not self.table.places or self.wants_graph:
             return ()
         if self.plan.policy == PRESAMPLED:
-            # Those that come last, so that none of those is one which is trained on.
+            # The last possible epochs, so that none of them is trained on.
             return range(MAX_EPOCH + 1 - self.plan.epochs, MAX_EPOCH + 1)
         held = None if self._owner is None else self._owner()
         if held is not None and held is not owner:

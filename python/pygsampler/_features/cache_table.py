@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.ids import IdView
 
-# Where arrays begin in the memory: rows that are read by vectors.
+# Arrays begin at multiples of this in the memory, since rows are read by vectors.
 _ALIGNMENT = 256
 # Bytes beside the row itself: which row a place has; when it was used last, and who wants it.
 _KEY, _USE = 8, 8

@@ -45,7 +45,7 @@ def __dir__() -> list[str]:
 
 
 _MOST_THREADS = (1 << 31) - 1
-# How often `update` was called in this process: others may be views of the same memory.
+# The number of calls of `update` in this process: other features may be views of the same memory.
 _updates = 0
 
 
@@ -79,23 +79,23 @@ class Features:
         "_shared",
     )
 
-    # None once closed. Of pinned ones the array on the host.
+    # None once closed. Pinned features have the array on the host.
     _array: Array | None
-    # How the array stores rows in fewer bits; None where they are what is read.
+    # The scheme by which the array stores rows in fewer bits; None if they are stored as they are.
     _quantization: Quantization | None
-    # The scales where the rows are read.
+    # The scales, on the device where the rows are read.
     _scales: Array | None
-    # What page-locks the array for a device.
+    # The registration that page-locks the array for a device.
     _pins: device_graph.PinnedArrays | None
-    # Where it was copied from to its device.
+    # The features that these were copied from to their device.
     _host: Features | None
-    # What the device has of a pinned array.
+    # The device's cache of a pinned array.
     _cache: FeatureCache | None
     # All that page-lock or cache the array, and so may have copies of rows that are written to.
     _copies: WeakSet[Features]
-    # How many devices share the array; 0 of one that is not shared.
+    # The number of devices that share the array; 0 if it is not shared.
     _shared: int
-    # How often it was read, and how many rows.
+    # The number of reads, and of the rows read.
     _counts: list[int]
 
     def __init__(self) -> None:

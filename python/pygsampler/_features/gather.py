@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pygsampler._arrays.ids import IdView
     from pygsampler._features.quantization import Quantization
 
-# Where the rows of each part begin in the memory: so that each is on cache lines of its own.
+# The rows of each part begin at a multiple of this, so that each part has cache lines of its own.
 _ALIGNMENT = 64
-# How many words describe a part to the engine.
+# The number of words that describe a part to the engine.
 _WORDS = 12
-# What is added to the bits of ids of a quantized table on a device.
+# The number that is added to the bits of ids of a quantized table on a device.
 _QUANTIZED = 1 << 8
 
 
@@ -195,7 +195,7 @@ class PendingRead:
     def __init__(
         self, shown: Callable[..., Array], job: GatherJob, count: int, like: bool, out: Any
     ) -> None:
-        # Of the memory that the job fills, and of the features, which it keeps.
+        # A method for the memory that the job fills, bound to the features, which thereby live on.
         self._shown = shown
         self._job = job
         self._count = count

@@ -177,7 +177,7 @@ def group_from(source: converters.HeteroParts) -> RelationGroup:
         edges |= {kind: _sorted(kind, pair, nodes) for kind, pair in ends.items()}
         return group_from_csc(edges, nodes, source.edge_data, source.node_data)
     except (ValueError, IndexError):
-        # What is sorted has other names and places.
+        # The sorted edges have other names and places, so the error names the unsorted ones.
         converters.check_endpoints(ends, nodes)
         raise
 

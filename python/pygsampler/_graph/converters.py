@@ -300,7 +300,7 @@ def hetero_from_pyg(hetero_data: Any) -> HeteroParts:
             raise ValueError(f"{where}: expected edge_index or adj_t, got {list(store.keys())}")
     nodes = {}
     for kind in hetero_data.node_types:
-        # Where nothing else says it PyG guesses, with a warning.
+        # PyG guesses a number that it cannot infer, with a warning, so `sizes` comes first.
         known = hetero_data[kind].can_infer_num_nodes or kind not in sizes
         count = hetero_data[kind].num_nodes if known else sizes[kind]
         if count is None:

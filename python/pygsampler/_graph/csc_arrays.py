@@ -25,7 +25,7 @@ class CscArrays(NamedTuple):
     indptr: Array
     indices: Array
     edge_ids: Array | None = None
-    # Of a graph that weights were made for (rng.Weights): 8 bytes for each edge, both or none.
+    # The tables of a graph with weights (rng.Weights): 8 bytes for each edge, both or none.
     alias: Array | None = None
     sums: Array | None = None
 

@@ -56,7 +56,7 @@ def weight_tables(graph: RelationState, name: str, values: Array, mask: bool) ->
         graph, len(parts.indices), name, "tables", words, name=name, dtype=values.dtype
     )
     made = Array._of_rows(at.TABLES_ROWS, memories.read_int64(memory.data, at.TABLES_WORDS), memory)
-    # Where nothing is left out there is no CSC beside the graph's own.
+    # If no edge is left out, there is no CSC next to the graph's own.
     if made or not mask:
         return parts._replace(**made)
     return None

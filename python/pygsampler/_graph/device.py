@@ -26,13 +26,13 @@ class PinnedArrays(NamedTuple):
     addresses: tuple[int, ...]
     copies: tuple[mmap.mmap, ...]
     arrays: tuple[Array, ...]
-    # Last, since a tuple lets go of its last item first. Where pages went before their lock,
-    # another thread could have new ones there by then: they would be taken for locked, and the
-    # device would go on reading the old ones.
+    # Last, since a tuple releases its last item first. If pages were freed before their lock,
+    # another thread could have new pages there: they would be taken for locked, and the device
+    # would go on reading the old ones.
     locks: tuple[memory.Memory, ...]
 
 
-# What shares its pages with other allocations is small: the system maps large ones by themselves.
+# Larger arrays do not share pages with other allocations: the system maps them by themselves.
 _LARGEST_COPY = 64 << 20
 # So much is copied between two looks at whether Ctrl-C was pressed.
 _CHUNK = 64 << 20

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Section = Array | file_sections.SectionWriter
 Sections = Mapping[str, Any]
-# What the types are called, and how many nodes they have.
+# The section with the names of the types and their numbers of nodes.
 _TYPES = "types"
 # The sections of a type's nodes begin with this and its place.
 _NODES = "nodes"
@@ -88,7 +88,7 @@ def tables(graph: RelationState) -> dict[str, dict[str, Any]]:
     file = host._file
     if file is None:
         return {}
-    # Those of other arrays, which a version that knows no tables has copied, are nobody's.
+    # Tables of other arrays are ignored: a version that knows no tables may have copied them.
     return {
         name: about
         for name, about in file_sections.in_file(file).items()

@@ -21,7 +21,7 @@ from pygsampler._graph.named_arrays import EDGES
 
 # A section is called by this and the name of the array.
 _PREFIX = "tables."
-# What a section begins with, and how it is laid out: an array of that name may be anybody's.
+# The first words of a section, its magic and layout: an array of that name may be anybody's.
 _MAGIC = int.from_bytes(b"PGStable", "little")
 _LAYOUT = 1
 # magic, layout, edges, bits of edge ids, offsets of the parts, checksums of what they were made of

@@ -486,7 +486,7 @@ class Graph(GraphState):
         kind: EdgeType = kinds[edge_type]
         found: Graph | None = self._views.get(kind)
         if found is None:
-            # Of two threads that come at once one's is kept.
+            # Two threads that come at once get the same graph.
             found = self._views.setdefault(kind, Graph._wrap(relations[kind]))
         return found
 
@@ -885,7 +885,7 @@ class Graph(GraphState):
             there = joint._replace(graph=put(joint.graph, self._device))
             return self._joints.setdefault(key, there)
         made = homogeneous_view(self, types, first, names, of_nodes)
-        # Of two threads that come at once one's is kept.
+        # Two threads that come at once get the same graph.
         return self._joints.setdefault(key, made)
 
     def _check_in_one_place(self) -> None:

@@ -58,12 +58,12 @@ class GraphState:
         "_views",
     )
 
-    # What brings rows of a partitioned graph, which has none itself; None: they are here.
+    # The service that fetches rows of a partitioned graph; None if the rows are here.
     _service: Any = None
 
     # The relation of a homogeneous graph, which samplers read; None of a heterogeneous one.
     _relation: Relation | None
-    # What samplers read: that relation, or the group of relations.
+    # The source that samplers read: that relation, or the group of relations.
     _source: Any
     # -1 for the CPU, else the index of the CUDA device that samples.
     _device: int

@@ -17,7 +17,7 @@ EDGES, NODES = "edge_data", "node_data"
 # The sections of a graph file in which they stand are called by these and a name.
 PREFIXES = (f"{EDGES}.", f"{NODES}.")
 
-# What the format has room for, less the longer prefix.
+# The longest name that the format has room for, after the longer prefix.
 _LONGEST_NAME = 63 - max(map(len, PREFIXES))
 
 
@@ -69,7 +69,7 @@ class NamedArrays(Mapping[str, Array]):
     _rows: RowCount
     # The names of those that an opened graph has by its file.
     _stored: frozenset[str]
-    # What those that were taken had been before they were numbers; nobody knows it of an `Array`.
+    # The kinds that the taken arrays had before they were numbers; unknown for an `Array`.
     _kinds: dict[str, Kind]
 
     def __init__(

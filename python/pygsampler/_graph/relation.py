@@ -515,7 +515,7 @@ class Relation(RelationState):
             return self._walked(direction, prob, types, kinds)._before(plain)
         rows = self._transposed() if direction == "out" else self._ascending()
         walked = rows._by_weights(prob)
-        # What weights of 0 leave out is no edge of the graph behind, either.
+        # Edges with a weight of 0 are left out of the transposed relation, too.
         if walked.num_edges < rows.num_edges:
             return walked._before(walked._reversed())
         if prob is not None:
@@ -566,7 +566,7 @@ class Relation(RelationState):
         return graph
 
     def _ascends(self) -> bool:
-        # Of one that was made on a GPU it is a copy, which is closed when nothing has it.
+        # For a relation created on a GPU this is a copy, which is closed when nothing refers to it.
         host = self._on_cpu()
         return bool(library.call("GraphAscends", host._handle()))
 

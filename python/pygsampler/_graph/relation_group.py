@@ -57,10 +57,10 @@ class RelationGroup(EngineHandle):
 
     is_homogeneous = False
 
-    # What brings rows of a partitioned graph, as a relation has it.
+    # The service that fetches rows of a partitioned graph, as in a relation.
     _service: Any = None
 
-    # As a relation has it: -1, or the index of the CUDA device.
+    # -1 for the CPU, or the index of the CUDA device, as in a relation.
     _device: int
     _pinned: bool
     # The file that it was opened from.
@@ -182,7 +182,7 @@ class RelationGroup(EngineHandle):
             with of_type(of):
                 has = name in relation.edata
                 drawn[of] = relation._sampled_edges(kind, name) if has else relation
-        # Of two threads that come at once one's is kept.
+        # Two threads that come at once get the same group.
         return self._derived.setdefault((kind, name), self._of_rows(drawn))
 
     def _of_rows(self, relations: Mapping[EdgeType, Relation]) -> RelationGroup:
@@ -232,7 +232,7 @@ class RelationGroup(EngineHandle):
         by_time = {
             kind: plain[kind] if part is None else part.graph for kind, part in parts.items()
         }
-        # Of two threads that come at once one's is kept.
+        # Two threads that come at once get the same group.
         timed = TimeSortedGraph(name, self._of_rows(by_time), list(parts.values()))
         return self._times.setdefault((name, mask, prob), timed)
 

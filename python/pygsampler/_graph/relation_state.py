@@ -85,11 +85,11 @@ class RelationState(EngineHandle):
         "_whole",
     )
 
-    # What brings the rows of a graph in parts, which has none itself; None: they are here.
+    # The service that fetches rows of a partitioned graph; None if the rows are here.
     _service: Any = None
 
     # None once closed, and before an unpickled graph is put back on
-    # its device. Those of a pinned graph are the host's.
+    # its device. A pinned graph has the host's arrays.
     _parts: CscArrays | None
     _num_nodes: int
     # -1 for the CPU, else the index of the CUDA device that samples.
@@ -104,20 +104,20 @@ class RelationState(EngineHandle):
     _capacity: dict[tuple[Any, ...], int]
     # The file that the arrays are mapped from, by whose word they are a graph.
     _file: MappedFile | None
-    # What stands beside the graph.
+    # Further arrays, stored next to the graph's own.
     _arrays: Mapping[str, Array]
     # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array,
     # and other forms of this one; and, of such a graph, the one that it was made of, whose arrays
     # it keeps.
     _derived: dict[tuple[Any, ...], Any]
     _whole: ParentRelation | None
-    # How many types of edges the rows are split by; 0: one row a node.
+    # The number of edge types that the rows are split by; 0: one row per node.
     _kinds: int
     # The transposed graph, where walks look back, and what has to stay of it while this one's
     # handle is there: that graph may be closed before this one.
     _back: RelationState | None
     _behind: tuple[Any, ...]
-    # Those of the arrays below that programs read.
+    # The subset of the arrays below that programs read.
     _lent: ProgramArrays
     # A row for the edge of each id, and one for each node; on the CPU, wherever the graph is.
     _edata: NamedArrays
@@ -213,8 +213,8 @@ class RelationState(EngineHandle):
                 self._release()
                 parts = self._parts = parts.each(host_graph.current_array)
                 about = parts.arguments(parts.addresses(), self._num_nodes)
-                # Those of a file were validated before they were written, and what the engine
-                # makes of a graph's is sound as that is.
+                # The arrays of a file were validated before they were written, and arrays that
+                # the engine derives of a graph are as valid as the graph.
                 if self._is_form():
                     self._lent = self._lent.now(self._edata, self._ndata)
                     form = 1, self._parent_handle(), *self._walk_arguments()
@@ -295,7 +295,7 @@ class RelationState(EngineHandle):
         """True if torch has moved the memory of an array that is on the host."""
         if self._back is not None and self._back._moved():
             return True
-        # Of most graphs it is the one that has nothing.
+        # Most graphs have NONE_LENT, which is empty.
         if self._lent is not NONE_LENT and self._lent.moved():
             return True
         on_device = self._device >= 0 and not self._pinned

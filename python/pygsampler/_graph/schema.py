@@ -29,7 +29,7 @@ A key may also be the name of a relation that no other edge type has.
 TYPE = "_TYPE"
 _SEPARATOR = "__"
 
-# How many types an error lists.
+# The most types that an error lists.
 _MOST_LISTED = 20
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from pygsampler.errors import CudaError
 
 # The place of pieces of which each device has a copy.
 EVERYONE = -1
-# Of an array some parts of which are copied to all: as few as this many, so that their descriptors
-# and mappings cost little, and as many, so that hot edges are told from cold ones.
+# The most units of an array that is partly copied to all devices: few enough that descriptors and
+# mappings cost little, and many enough that hot edges are told from cold ones.
 _MOST_UNITS = 4096
 
 

@@ -286,7 +286,7 @@ class _TargetOrder:
                 files.remove(number)
 
     def _add_file(self, files: Partitions, number: int, low: int, high: int) -> None:
-        # Those of one target are in order, and there may be more than there is room for.
+        # The edges of one target are in order, so they are read in pieces: they may exceed memory.
         most = self._work.memory // 8 if high == low + 1 else 1 << 62
         targets = _range(0, 0)
         before = self.edges

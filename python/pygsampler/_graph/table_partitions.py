@@ -36,7 +36,7 @@ class Partitions:
     def __init__(self, folder: str, count: int) -> None:
         os.mkdir(folder)
         self.folder, self.count = folder, count
-        # Of each file.
+        # The number of rows of each file.
         self.rows = [0] * count
 
     def add(self, files: Numbers, columns: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pygsampler._engine.checks import describe
 from pygsampler._engine.error_conversion import ErrorConversion
 
-# What a schema may call a column.
+# The kinds that a schema may give to a column.
 COLUMN_KINDS = ("number", "category", "text", "time", "embedding")
 
 _MISSING_ARROW = "from_tables: expected pyarrow, found none; pip install pyarrow"

@@ -37,7 +37,7 @@ class TimeSortedRelation:
     memory: memories.Memory
     # The times of nodes of another type, where the rows are by those.
     values: Array
-    # Whether the times were dates when they were given; None: nobody knows.
+    # The kind of dates that the times were before they were numbers; None if unknown.
     kind: Kind | None
 
     def __init__(
@@ -52,7 +52,8 @@ class TimeSortedRelation:
     ) -> None:
         self.name, self.by_node, self.float, self.kind = name, by_node, float_, kind
         self.graph, self.memory = graph, memory
-        # What ``graph`` is made of; it keeps none, and a forked child makes it anew.
+        # The relation that ``graph`` is derived from and refers to weakly; a forked child derives
+        # ``graph`` anew.
         self._whole = relation
 
     def close(self) -> None:

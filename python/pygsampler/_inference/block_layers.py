@@ -32,7 +32,7 @@ __all__ = [
 
 # Functions of rows run on so many bytes at a time.
 _CACHED_BYTES = 1 << 20
-# What a variable is in that has no value yet.
+# The cell of a variable that has no value yet.
 _EMPTY = types.CellType()
 _RUNNING = batchnorm._BatchNorm, instancenorm._InstanceNorm
 

@@ -24,7 +24,7 @@ __all__ = ["FinishedLayers", "fingerprint"]
 
 _FORMAT = 1
 _MANIFEST, _TEMPORARY = "manifest.json", "manifest.tmp"
-# Of long arrays so many rows, at equal distances, are part of a fingerprint.
+# The number of rows of a long array, at equal distances, that are part of a fingerprint.
 _SAMPLED_ROWS = 512
 
 

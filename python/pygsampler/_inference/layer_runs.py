@@ -41,12 +41,12 @@ __all__ = [
     "available_memory",
 ]
 
-# What rows a layer takes. Those of the sources, of which the destinations' are the first; those of
-# all sources, and apart from them the destinations'; those of the destinations alone; all rows of
-# all nodes at once, for layers of which nobody knows how they run on ranges.
+# The rows that a layer takes. FIRST: the rows of sources, which begin with the destinations' rows.
+# APART: the rows of sources, and the destinations' rows apart from them. ROWS: the destinations'
+# rows alone. WHOLE: the rows of all nodes at once, for layers that may not run on ranges.
 FIRST, APART, ROWS, WHOLE = "first", "apart", "rows", "whole"
-# As FIRST, for layers that write rows for edges, and as APART, for layers that do nothing with rows
-# of sources but add them up, so that each range costs what its own edges do.
+# BY_EDGE is FIRST for layers that write rows for edges. REDUCED is APART for layers that only add
+# up rows of sources, so that each range costs what its own edges cost.
 BY_EDGE, REDUCED = "by edge", "reduced"
 # Bytes of a range of such layers on a CPU: for more the system makes new pages each time, which
 # takes longer than to write them.

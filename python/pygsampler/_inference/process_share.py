@@ -114,7 +114,7 @@ class ProcessShare:
 
     def _gather(self, value: Any) -> list[Any]:
         found: list[Any] = [None] * self.size
-        # Where this raises, nobody is there to be told.
+        # If this raises, no other process can be informed.
         self._is_over = True
         distributed.all_gather_object(found, value, group=self._group)
         self._is_over = False

@@ -122,7 +122,7 @@ class ConvLayer:
 
     def _compute(self, nodes: NodeRange, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
         if access == WHOLE:
-            # Of the whole graph edges are in the order of the CSC.
+            # The edges of the whole graph are in the order of the CSC.
             x: Any = (x_src, x_dst) if self.pair else x_src
             edge_index = nodes.csc.edge_index()
             result: Tensor
@@ -138,7 +138,7 @@ class ConvLayer:
             try:
                 return self._fused.run(self.module, x_src, target, edges, **extras)
             except NotImplementedError:
-                # These edges are not computed so, as with many relations.
+                # The fused layer does not compute these edges, for example with many relations.
                 self._fused, self._way = None, _certain_way(self.module)
         assert self._way is not None
         return LayerForward(self.forward, x_src, target, edges, extras).run(self._way)

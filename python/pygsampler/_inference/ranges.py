@@ -22,7 +22,7 @@ __all__ = ["InEdges", "NodeRange", "as_tensor", "number_sources"]
 
 # Edges of a range are numbered by 32 bits where ids have these.
 _MOST_EDGES = (1 << 31) - 1
-# What sorting an edge costs, in bytes of passes over an array of all nodes.
+# The cost of sorting an edge, in bytes of scans of an array of all nodes.
 _SORTED_BYTES = 16
 # So many edges are counted at a time.
 _COUNTED_EDGES = 1 << 22
@@ -248,7 +248,7 @@ def _number_by_sorting(indices: list[Tensor], first: int, last: int) -> tuple[Te
     low, high = torch.searchsorted(found, bounds).tolist()
     others = torch.cat([found[:low], found[high:]]).long()
     size = last - first
-    # Those before the range, in it, and behind it.
+    # Sources in the range come first, then the sources before it and behind it.
     behind = places + (size - (high - low))
     numbers = torch.where(places < low, places + size, behind)
     inside = (places >= low) & (places < high)

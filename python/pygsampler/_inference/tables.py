@@ -217,7 +217,7 @@ class Output:
                     f"{where}: expected a file name that ends with .npy in a folder that exists, "
                     f"got {str(out)!r}"
                 )
-            # Of a run that was killed the next one takes the place.
+            # The next run overwrites the file of a run that was killed.
             self._partial = self.path.with_name(f".{self.path.stem}.tmp.npy")
         elif out is not None:
             self.out = self._tensor(out)

@@ -115,8 +115,8 @@ class CapturedLoop:
     def _trained(self, passes: StaticEpochs, epoch_number: int, step: int) -> Any:
         """Returns what the step returns for a batch that is ready."""
         if passes.remade != self._remade:
-            # The graph writes to memory that is no more. Of a step that was warmed up before, one
-            # batch is enough.
+            # The graph writes to memory that is freed. A step that was warmed up before needs one
+            # batch only.
             if self._graph is not None:
                 self._left = 1
             self._graph = self._out = None
@@ -131,7 +131,7 @@ class CapturedLoop:
         current = torch.cuda.current_stream()
         if self._stream is None:
             self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        # As torch asks for: what is made at the first calls is not of the stream that is captured.
+        # torch requires the first calls in a side stream, which waits for the current one.
         self._stream.wait_stream(current)
         try:
             with torch.cuda.stream(self._stream):
@@ -153,7 +153,7 @@ class CapturedLoop:
         graph = torch.cuda.CUDAGraph()
         current = torch.cuda.current_stream()
         collected = gc.isenabled()
-        # What the collector frees might wait for the device, which ends a capture.
+        # Objects that the collector frees might wait for the device, which ends a capture.
         gc.disable()
         try:
             # In the stream of the calls before, which caches of features have been ordered with.

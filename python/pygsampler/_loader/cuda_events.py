@@ -48,14 +48,14 @@ class CudaEvents:
         # event of the step before, if that was measured, too.
         self._events: list[list[Any]] = [[] for _ in range(ring)]
         self._ring: list[tuple[int, Any]] = [(0, None)] * ring
-        # How many steps were measured, and the events of the one that has not ended.
+        # The number of measured steps, and the events of the step that has not ended.
         self._measured = 0
         self._open: list[Any] | None = None
         # An event, and when it was.
         self._base: tuple[Any, float] | None = None
         self._raw: int | None = None
         self._stream: Any = None
-        # How many steps were begun.
+        # The number of steps begun.
         self.steps = 0
 
     def ask(self) -> None:

@@ -51,7 +51,7 @@ class EdgeExclusion:
         self._links = links
         self._typed = is_heterogeneous(graph)
         self.kind = _checked(kind, links, self._typed)
-        # Of the edges of each relation, for what a callable returns.
+        # The number of edges of each relation, which checks the ids that a callable returns.
         self._counts = dict(graph.num_edges) if self._typed else {None: graph.num_edges}
         if self.kind not in ("reverse_id", "reverse_types"):
             _unused(reverse_eids, "reverse_eids", self.kind)

@@ -84,7 +84,7 @@ def edge_relation(graph: Any, edge_type: Any = None) -> EdgeRelation:
                 f"edge_type: expected one between types of the graph "
                 f"({', '.join(map(repr, counts))}), got {kind!r}"
             )
-    # As rows have it: a graph of one type each is one without types.
+    # A graph with one node type and one edge type counts as homogeneous, as it does for rows.
     alone = len(counts) == 1 and types == (kind,)
     return EdgeRelation(
         graph[kind] if kind in types else None,

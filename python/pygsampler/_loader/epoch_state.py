@@ -45,7 +45,7 @@ class EpochRun:
 
     def __init__(self, epoch: int, seed: int, shard: EpochShard, shuffle: bool) -> None:
         self.epoch, self.seed, self.shard, self.shuffle = epoch, seed, shard, shuffle
-        # How many batches the consumer had.
+        # The number of batches that the consumer had.
         self.handed = 0
         self.prefetch = 0
         self.low: int | None = None
@@ -60,8 +60,8 @@ class EpochRun:
         self.cache_tuner: CacheTuner | None = None
         # Chooses the share of later epochs; None: that is fixed.
         self.share_tuner: ShareTuner | None = None
-        # Of static batches around edges, which are drawn all at once, all of them; of those with
-        # labels that belong to seeds the places of these.
+        # All batches around edges if static, since they are drawn at once; for static batches with
+        # labels that belong to seeds, the places of the labels.
         self.draws: Any = None
 
     def uncounted(self, epoch: int) -> EpochRun:
@@ -101,10 +101,10 @@ class EpochState:
         # True if nobody chose the seed: each process has one of its own.
         self._is_drawn = seed is None and sampler._numbers.is_drawn
         self._is_counted = True
-        # Where the next epoch begins, if it is of that number; None: of whichever.
+        # An epoch, None for any, and the batch that it begins with if it is the next one.
         self._resume: tuple[int | None, int] = None, 0
         self._world_size = world_size
-        # Of the weights by which seeds are drawn, if any.
+        # The digest of the weights by which seeds are drawn, if any.
         self._weights = weights
         self.check_shuffle(shuffle)
 

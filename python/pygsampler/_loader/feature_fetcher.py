@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FeatureFetcher"]
 
-# What labels are called in a batch.
+# The name of labels in a batch.
 LABELS = "y"
 
 
@@ -52,7 +52,7 @@ class FeatureFetcher:
         "step_times",
     )
 
-    # Of loops that read rows over a link; None before they are measured.
+    # The step times of loops that read rows over a link; None before they are measured.
     step_times: StepTimes | None
     # By name, or by name and type, the frames whose tensors are read as features "tf.numerical".
     _frames: dict[Any, Any]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_label_columns", "label_times"]
 
-# Of so many seeds labels are compared, and of fewer they would be equal by chance.
+# The most seeds whose labels are compared, and the fewest: fewer would be equal by chance.
 _MOST, _LEAST = 4096, 32
 # The seeds that rule most columns out.
 _FIRST = 64

@@ -52,7 +52,7 @@ __all__ = ["LoaderBase"]
 
 BatchT = TypeVar("BatchT")
 
-# How often a bar's figures change.
+# The seconds between changes of a bar's figures.
 BAR_SECONDS = 1.0
 
 
@@ -69,12 +69,12 @@ class LoaderBase(Generic[BatchT]):
     # Its class is the loader's only difference.
     _source: Any
     _epochs: EpochState
-    # Which positions are whose.
+    # The assignment of positions to ranks.
     _shards: Shards
     _fetcher: FeatureFetcher
     _stats: LoaderStats
     _static: StaticPlan | None = None
-    # Of `prefetch="auto"`, `cache="auto"` and `gpu_share="auto"` alone.
+    # The tuners of `prefetch="auto"`, `cache="auto"` and `gpu_share="auto"`, None otherwise.
     _tuner: PrefetchTuner | None = None
     _cache_tuner: CacheTuner | None = None
     _share_tuner: ShareTuner | None = None

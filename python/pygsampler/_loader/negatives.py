@@ -22,9 +22,10 @@ __all__ = ["NegativeSampling", "checked_weights"]
 
 _KINDS = "uniform", "degree", "in_batch", "structural"
 _MODES = "binary", "triplet"
-# Which draws of a link's state: docs/developer/walk-draws.md, after those of walks.
+# The site of destinations in a link's state, after the sites of walks: see
+# docs/developer/walk-draws.md.
 _SITE = 2
-# And those of sources.
+# The site of sources.
 _SOURCES = 3
 
 

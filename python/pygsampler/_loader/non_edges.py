@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NonEdges", "non_edges"]
 
-# Of counts that numbers are multiplied by.
+# The bound of counts that random numbers are multiplied by.
 _MOST = 1 << BITS // 2
 # The key in what a graph keeps.
 _KEY = "non-edges"

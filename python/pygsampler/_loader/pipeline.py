@@ -132,7 +132,7 @@ def _on_gpu(
     # First, since it says what is wrong in a forked child, or with a closed graph.
     graph._handle()
     if static is not None:
-        # These have rows already, and sizes that are not the batch's.
+        # Static batches have their rows already, and fixed sizes.
         epochs, number = begin_static(run, source, sampler, graph, fetcher, static)
         yield from _count_on_gpu(run, epochs.batches(number), lambda batch: batch, epochs)
         return

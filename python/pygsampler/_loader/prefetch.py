@@ -139,7 +139,7 @@ def prefetch_in_order(
 
     if upcoming is not None:
         upcoming.find, upcoming.is_pending = find, is_pending
-    # Of `last`, how many are known to be done, and when to look at more of them.
+    # The number of jobs in `last` that are known to be done, and the time to look at more.
     ready, look = 0, perf_counter() + LOOK
     try:
         for step in range(steps):

@@ -28,7 +28,8 @@ class PrefetchController:
 
     # Batches are begun where no more than so many are ahead.
     until: int
-    # How many steps began nothing though there was room, and how often a growing queue said so.
+    # The number of steps that began nothing though there was room, and of pauses for a growing
+    # queue.
     held: int
     pauses: int
 
@@ -36,8 +37,8 @@ class PrefetchController:
         self.high, self._steady = high, steady
         self.low = self.until = low
         self.held = self.pauses = 0
-        # How many were finished at the last look, and at the first since they became fewer, which
-        # was so many looks ago.
+        # The number of finished batches at the last look, their number at the first look since they
+        # became fewer, and the number of looks since then.
         self._finished = self._first = self._looks = 0
 
     def free_slots(self, ahead: int) -> int:

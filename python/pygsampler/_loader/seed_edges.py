@@ -59,7 +59,7 @@ class SeedEdges:
     ) -> None:
         self._relation = relation
         negatives = self._negatives = _negatives(negative_sampling, where)
-        # Of edge ids: those, and their ends. Else the ends alone.
+        # Edges passed as ids have ids and ends, other edges the ends alone.
         self.ids, ends = _links(relation, edges, where)
         self._ends = ends.to(getattr(torch, dtype)).contiguous()
         self._labels = _labels(labels, len(self), negatives, where)

@@ -62,7 +62,7 @@ class Shards:
         self.world_size = world_size
         self.drop_last = drop_last
         self.shard_by = shard_by
-        # Of all ranks, where batches are dealt out.
+        # The number of batches of all ranks, if whole batches are dealt out.
         self.batches = num_seeds // batch_size if drop_last else -(-num_seeds // batch_size)
         if shard_by == "batches":
             self.steps = -(-self.batches // world_size)

@@ -34,7 +34,7 @@ class ShareTuner:
 
     def __init__(self) -> None:
         self._warm = 0
-        # How many batches were ahead in what was measured, and when an epoch began.
+        # The number of batches ahead in the measured epochs, and the time when an epoch began.
         self._depth = self._start = 0.0
         self.choice: float | None = None
         # Seconds of a step by share.

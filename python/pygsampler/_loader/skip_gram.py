@@ -16,7 +16,7 @@ from pygsampler.walks.result import Walks
 __all__ = ["SkipGram", "skip_gram"]
 
 _MOST_WINDOW = 1 << 12
-# Which draws of a walk's state: docs/developer/walk-draws.md.
+# The sites of draws in a walk's state: see docs/developer/walk-draws.md.
 _NEGATIVES, _WINDOWS = range(2)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StaticLayout", "time_sorted_edges"]
 
-# Of what batches were seen to need, how much more they get.
+# Batches get more room than they were seen to need, by one part in this many.
 _SPARE = 20
 
 

@@ -84,7 +84,7 @@ class EpochStats:
         "waits",
     )
 
-    # Of what was handed over.
+    # The numbers of batches handed over and of their edges.
     batches: int
     edges: int
     # Seconds in next().

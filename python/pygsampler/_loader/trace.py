@@ -22,7 +22,7 @@ __all__ = ["GATHERING", "SAMPLING", "EpochTrace"]
 # So many batches are kept, the last ones.
 MOST = 1 << 12
 
-# What is shown as a thread. Jobs of a stage run beside each other: theirs are numbered on.
+# The rows that are shown as threads. Concurrent jobs of a stage have its number and the next ones.
 LOOP, STREAM, READING, SAMPLING, GATHERING = 1, 2, 3, 100, 200
 _NAMES = {
     LOOP: "training loop",
@@ -52,7 +52,7 @@ class EpochTrace:
             atexit.register(_report_unwritten)
         _unwritten[path] = os.getpid()
         self._base = perf_counter()
-        # Of the loop up to three a batch, and of each stage one.
+        # The loop has up to three spans per batch, each stage one.
         self._spans: deque[Span] = deque(maxlen=3 * MOST)
         self._stages: dict[int, deque[Span]] = {
             stage: deque(maxlen=MOST) for stage in (SAMPLING, GATHERING)

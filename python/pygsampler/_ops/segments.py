@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 # From so many bytes on memory comes from the engine.
 _LARGE = 1 << 18
-# As internal/engine/cpu/layers numbers them.
+# The kinds of reductions, as internal/engine/cpu/layers numbers them.
 SUM, MEAN, MAX = range(3)
 # Rows of at least twice so many edges are added in pieces of so many, in one order everywhere.
 _PIECE = 256
 # From so many edges on threads of a GPU share long rows. Below, most blocks are sampled and have
 # none, and looking for some would cost a tenth of a reduction.
 _MANY = 1 << 20
-# Of a GPU alone, as internal/engine/cuda numbers it: what rows have whose largest a source was.
+# The sum of the rows whose largest a source was, on a GPU alone: see internal/engine/cuda.
 _TAKEN = 3
-# Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads, transposeLong and transposeTiles.
+# The GPU's constants cuda.MostSegmentWidth, MostSegmentHeads, transposeLong and transposeTiles.
 _MOST_WIDTH, _MOST_HEADS = 1 << 20, (1 << 16) - 1
 _LONG, _TILES = 512, 1024
-# Where the words of a reduction have its edges, and its scratch.
+# The places of the edges and of the scratch in the words of a reduction.
 _EDGES, _ROOM = 8, 20
 # Operators of torch take the place of functions of autograd, where a compiler asks for them.
 is_compiling: Callable[[], bool] = getattr(torch.compiler, "is_compiling", lambda: False)
@@ -194,7 +194,7 @@ class Segments:
     ) -> array[int]:
         """The words of internal/engine/cpu/layers's Reduction."""
         indices = self.indices
-        # Where only edges are looked at no values are.
+        # Without x only edges are read, and any width and dtype will do.
         width, dtype = (1, torch.float32) if x is None else (x.width, x.dtype)
         places = self.places if ids is None else None
         return array(
@@ -255,7 +255,7 @@ def gradient_of_sources(segments: Segments, grad: Tensor, kind: int, best: Tenso
     if _device(grad) >= 0:
         # Not by atomics, whose order is another one each time.
         return segments.transposed().reduce(grad, _TAKEN, best=best)
-    # What rows without edges have goes to one row more.
+    # The gradients of rows without edges go to one row more, which is cut off.
     places = best.masked_fill(best < 0, segments.sources).long()
     made = grad.new_zeros((segments.sources + 1, grad.shape[1]))
     return made.scatter_add_(0, places, grad)[:-1]

@@ -17,7 +17,7 @@ class BatchCounter:
 
     def __init__(self, seed: int | None) -> None:
         self.seed = resolve_seed(seed)
-        # Whether another process that makes this sampler has another seed.
+        # True if another process that creates this sampler gets another seed.
         self.is_drawn = seed is None
         self.epoch = 0
         self.next = 0

@@ -76,7 +76,7 @@ class TorchJob(SampleJob):
         graph, plan, length = request.graph, request.sampler._plan, request.seeds.length
         key = self._key = (plan.document, length.bit_length())
         self._region: torch.Tensor | None = None
-        # Where the engine writes what describes the batch.
+        # The engine writes the description of the batch here.
         self._header = ZERO * plan.num_words
         # The engine is asked of a kind's first batch; each batch that arrives tells of the next.
         handles = graph._handle(), request.sampler._handle()
@@ -100,7 +100,7 @@ class TorchJob(SampleJob):
 
     def _wait(self, timeout_ms: int) -> int:
         words = self._header
-        # Of a signal handler, an exception may have lost that they are written.
+        # An exception from a signal handler may have lost the result of the call that wrote them.
         if words[at.SIGNATURE]:
             return 1
         about = self._number, timeout_ms, len(words), words.buffer_info()[0]
@@ -183,7 +183,7 @@ class DeviceLaunch(LaunchHandle):
             if done > 0:
                 made = [memories.Memory(slots, place) for place in range(len(slots))]
         except BaseException:
-            # Of a signal handler, after the engine has handed them over.
+            # A signal handler may have raised it after the engine has handed them over.
             memories.drop(slots)
             raise
         if done < 0:
@@ -313,7 +313,7 @@ def allocate(size: int, bits: int, device: int) -> torch.Tensor:
     return empty((size + 7) // 8 * (64 // bits))
 
 
-# What makes tensors of ids, by their device and width.
+# The functions that create tensors of ids, by device and width.
 _empty: dict[tuple[int, int], Callable[[int], torch.Tensor]] = {}
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="EngineSampler")
 
-# What the engine takes a share of.
+# The engine takes shares of a GPU in thousandths.
 _WHOLE = 1000
 
 
@@ -46,7 +46,7 @@ class EngineSampler(EngineHandle):
 
     _plan: Plan
     _seed: int
-    # As each `Sampler` has them.
+    # The numbers of batches, as each `Sampler` has them.
     _numbers: BatchCounter
     # The most thousandths of a GPU that a launch takes; 0: no bound.
     _share: int

@@ -33,7 +33,7 @@ class HeteroPlanSampler(HeteroEngineSampler, Sampler[MiniBatch]):
     __slots__ = ("__weakref__", "_numbers")
 
     _takes_types = True
-    # What an error says of a graph without types.
+    # The end of the error text for a homogeneous graph.
     _instead: ClassVar[str] = ""
 
     def __init__(self, plan: Plan, seed: int | None) -> None:

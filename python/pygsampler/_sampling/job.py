@@ -65,7 +65,7 @@ class PartitionedJob(SampleJob):
 
     __slots__ = ("_asks",)
 
-    # What has to stay for as long as the job asks.
+    # An object that has to live as long as the job asks for rows.
     _asks: Any
 
     def begin(self) -> PartitionedJob:

@@ -126,7 +126,7 @@ def _as_json(value: Any, depth: int = 0) -> Any:
             length = len(value)
             if length > _LONGEST:
                 return {"got": describe(value), "length": length}
-            # As many as there are said to be: what is given may have no end.
+            # At most `length` items: the iterable may have no end.
             return [_as_json(item, depth + 1) for item in islice(value, length)]
     if is_truth(value):
         return bool(value)

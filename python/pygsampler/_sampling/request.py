@@ -70,9 +70,9 @@ class SampleRequest:
 
     words: array[int]
     seeds: IdView
-    # Of a partitioned graph, the ids of excluded edges for each relation.
+    # The ids of excluded edges for each relation of a partitioned graph.
     excluded: list[bytes]
-    # What the engine reads besides the graph's arrays for as long as the job runs.
+    # Objects that the engine reads besides the graph's arrays while the job runs.
     kept: Any
 
     def __init__(
@@ -90,7 +90,7 @@ class SampleRequest:
         row_plan: Plan | None = None,
     ) -> None:
         self.sampler, self.graph, self.epoch, self.batch = sampler, graph, epoch, batch
-        # Of batches in torch's memory edges cannot be excluded.
+        # Batches in torch's memory cannot exclude edges, so the engine's memory holds the batch.
         self.form = form if exclude is None or form == "edge_lists" else "array"
         self.asynchronous, self.row_plan = asynchronous, row_plan
         if graph._service is not None:

@@ -47,7 +47,7 @@ class Sampler(ABC, Generic[T_co]):
     # A class with slots declares it, and "__weakref__".
     _numbers: BatchCounter
 
-    # Whether it samples graphs with types, too.
+    # True if it samples heterogeneous graphs, too.
     _takes_types: ClassVar[bool] = False
     # True of a program over relations of a heterogeneous graph.
     _names_relations: ClassVar[bool] = False

@@ -39,7 +39,7 @@ def seed_times(
     check_datetime_kind(value, graph_times.kind, graph_times.name, where)
     value = as_nanoseconds(value, where)
     if getattr(value, "ndim", None) == 0:
-        # Of NumPy, or a tensor, such as times.max().
+        # A scalar of NumPy or a tensor without dimensions, such as times.max().
         value = value.item()
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not graph_times.float and not isinstance(value, int):

@@ -54,7 +54,7 @@ class EpochExclusions(NamedTuple):
 
     # int64, on the CPU.
     ids: torch.Tensor
-    # Where those of each batch and relation begin, and the end.
+    # The places where the ids of each batch and relation begin, and the end.
     starts: array[int]
 
 
@@ -338,7 +338,7 @@ def copy_all(targets: list[torch.Tensor], sources: list[torch.Tensor]) -> None:
         same[0].append(target)
         same[1].append(source)
     for same in pairs.values():
-        # Of several dtypes it would be a launch for each tensor.
+        # A call with several dtypes would launch a kernel for each tensor.
         torch._foreach_copy_(*same)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
 
-# What a batch's place in the region is a multiple of, in bytes: torch's own allocations are too.
+# Batches begin at multiples of this in the region, in bytes, as torch's own allocations do.
 _APART = 512
 
 
@@ -50,7 +50,7 @@ class TorchLauncher:
         self._sampler = sampler
         self._epoch = epoch
         self._bits = graph._device_or_host_arrays()[1]._bits
-        # Which kinds of edges its batches were asked for.
+        # The kinds of edge arrays that its batches were asked for.
         self._asked: set[int] = set()
 
     def concurrency(self, num_seeds: int, most: int, budget: int) -> int:
@@ -128,7 +128,7 @@ class TorchGroup(LaunchHandle):
             calls.extend((out + place, size))
             places.append(place)
             place += size
-        # Where the engine writes what describes the batches.
+        # The engine writes the descriptions of the batches here.
         self._words = ZERO * (plan.num_words * len(views))
         self._submit(calls, stream)
 

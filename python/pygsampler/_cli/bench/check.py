@@ -56,7 +56,7 @@ def blocks_by_hop(
     """
     dst, src, eid = edges
     result: list[CheckedBlock] = []
-    # Of a hop: the nodes before its destinations, those up to its sources, its first edge.
+    # A hop's destinations are node[before:known], and `first` is its first edge.
     before, known, first = 0, new_nodes[0], 0
     for more, count in zip(new_nodes[1:], new_edges, strict=True):
         end, these = known + more, slice(first, first + count)

@@ -118,7 +118,7 @@ def contender_errors(name: str) -> ErrorConversion:
     """Raises what a contender raises as ContenderError; CheckError stays one."""
 
     def convert(error: Exception) -> Exception | None:
-        # Of any library and version: their classes of errors are not known.
+        # Any error is converted: the error classes of other libraries and versions are not known.
         return None if isinstance(error, CheckError) else ContenderError(name, error)
 
     return ErrorConversion(convert, chained=True)
@@ -150,10 +150,10 @@ def compare(
 ) -> list[ComparisonRow]:
     """Checks and times `contenders`, which share a `frontier`.
 
-    Ratios are to the contender called `baseline`, of several to the fastest; `options` are those of
-    `interleave`. Where the graph has features, sessions have rows of them, which are checked too.
-    CheckError when a contender breaks a law of sampling, samples fewer edges than another, or has
-    other rows; ContenderError when one fails.
+    Ratios are to the contender `baseline`, or to the fastest of several; `options` are passed to
+    `interleave`. If the graph has features, sessions have rows of them, which are checked too.
+    Raises CheckError when a contender breaks a law of sampling, samples fewer edges than another,
+    or has other rows, and ContenderError when one fails.
     """
     rng = np.random.default_rng(seed)
     frontier = contenders[0].frontier

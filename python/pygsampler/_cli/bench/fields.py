@@ -8,7 +8,7 @@ from typing import Any
 
 from pygsampler._cli.bench.contenders import Loader, OneBatch
 
-# What a hop expands: all nodes of the batch, its new nodes, or those of each seed alone.
+# The nodes that a hop expands: all nodes of the batch, its new nodes, or each seed's new nodes.
 RULES = {"all": "all nodes", "new": "new nodes", "trees": "new nodes per seed"}
 
 
@@ -59,10 +59,10 @@ class Field:
 def fields(
     measure: str, libraries: Sequence[str], device: str, *, include_ours: bool, remarks: list[str]
 ) -> list[Field]:
-    """The comparisons of a measure with these libraries, which are here.
+    """Returns the comparisons of a measure with these installed libraries.
 
-    With `include_ours` ours are compared with each other if no library samples by the rule of DGL.
-    What is to be said about those that take part is added to `remarks`.
+    With `include_ours` our contenders are compared with each other if no library samples by the
+    rule of DGL. Remarks about libraries that take part are added to `remarks`.
     """
     devices = ["cpu"] if device == "cpu" else ["cpu", device]
     make = {"sampling": _sampling, "loader": _loaders, "step": _steps}[measure]

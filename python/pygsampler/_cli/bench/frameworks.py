@@ -31,7 +31,7 @@ class Dgl:
         self, graph: CscGraph, sampler: Any, device: str = "cpu", pinned: bool = False
     ) -> None:
         if pinned:
-            # Of a copy: the arrays of a file cannot be page-locked, nor those that are already.
+            # A copy is pinned: arrays of a file, or already pinned ones, cannot be page-locked.
             self.graph = dgl_graph(graph.copy())
             self.graph.pin_memory_()
         else:
@@ -144,7 +144,7 @@ class PygAdapter:
         return _Pyg(PGSampler(ours, list(reversed(fanouts)), seed=seed), len(fanouts))
 
 
-# What the repository's benchmarks compare.
+# The contenders of the repository's benchmarks.
 ALL: tuple[Contender, ...] = (DglSampler(), OneBatch(), Loader(), DglAdapter())
 
 

@@ -109,7 +109,7 @@ class _KumoSession:
         folder = tempfile.mkdtemp(prefix="pygsampler-kumo-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
-            # What it says of its progress, and its partners' warnings, are no part of the result.
+            # Its progress messages and its partners' warnings are no part of the result.
             warnings.simplefilter("ignore")
             index = _index(graph, Path(folder))
         engines = [SamplerEngine(str(index), seed + number) for number in range(_ENGINES)]

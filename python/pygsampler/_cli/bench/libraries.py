@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-# What a comparison can measure: a batch sampled; a batch of a loader, with features; a step.
+# The measures of a comparison: a batch sampled; a batch of a loader, with features; a step.
 MEASURES = ("sampling", "loader", "step")
 
 
@@ -104,7 +104,7 @@ def import_failure(module: str, title: str) -> str | None:
     """Why a module cannot be imported, in a line; None if it can."""
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
-            # What libraries say at their import is no part of the result.
+            # The messages of libraries at their import are no part of the result.
             warnings.simplefilter("ignore")
             import_module(module)
     except Exception as error:
@@ -124,7 +124,7 @@ def first_line(error: BaseException) -> str:
 def pyg_sampler() -> str | None:
     """The library that samples for PyG, by PyG's own choice; None if it has none."""
     with warnings.catch_warnings():
-        # Of PyG about torch, at its import.
+        # PyG warns about torch at its import.
         warnings.simplefilter("ignore")
         import torch_geometric.typing
 

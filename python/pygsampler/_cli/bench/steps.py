@@ -311,7 +311,7 @@ def compare_steps(
     """
     rng = np.random.default_rng(seed)
     checked = compare.draw_seeds(graph, setting, rng, compare.CHECKED)
-    # Of the sampler's batches alone.
+    # The sampler's batches alone are checked edge by edge, so the graph has no features here.
     plain, frontier = replace(graph, features=None), contenders[0].frontier
     sampled = OneBatch(frontier=frontier).open(plain, setting.fanouts, 0)
     size = compare.checked_size(

@@ -220,7 +220,7 @@ def _compare_all(
         while field.contenders:
             try:
                 with warnings.catch_warnings():
-                    # What other libraries warn of is no part of the result.
+                    # Warnings of other libraries are no part of the result.
                     warnings.simplefilter("ignore")
                     graph = csc if field.measure == "sampling" else rich
                     result.append((field, _compare(graph, setting, field, seconds)))

@@ -12,7 +12,7 @@ import click
 
 from pygsampler._cli import options
 
-# Where the token is when no file is named: command lines are for all users to see.
+# The variable that has the token when no file is named: all users can see command lines.
 TOKEN = "PYGSAMPLER_TOKEN"
 # Flight's usual one.
 _PORT = 8815

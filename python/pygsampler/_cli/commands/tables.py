@@ -123,5 +123,5 @@ def _text(value: str) -> str:
     return value if plain else json.dumps(value, ensure_ascii=False)
 
 
-# What YAML takes for something else than text.
+# The words that YAML reads as something else than text.
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")

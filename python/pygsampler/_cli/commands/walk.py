@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from pygsampler._cli import options
 
-# What walks of a graph with types have no option for.
+# The options that walks of a heterogeneous graph do not have.
 _WITHOUT_TYPES = ("stop", "restart", "count_jumps", "p", "q", "edge_types", "layout")
 
 

@@ -14,7 +14,7 @@ from pygsampler._cli.doctor.report import Problem, Section, size
 from pygsampler._engine import library
 from pygsampler.errors import CudaError
 
-# What the kernel's module of the driver says of itself, where it is loaded.
+# The driver's kernel module describes itself in this file while it is loaded.
 _MODULE = Path("/proc/driver/nvidia/version")
 
 
