@@ -169,7 +169,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
     invoke_without_command=True,
 )
 @click.version_option(package_name="pygsampler")
-@click.option("--traceback", is_flag=True, help="Of a failure, show where it comes from.")
+@click.option("--traceback", is_flag=True, help="Show where a failure comes from.")
 @click.pass_context
 def main(ctx: click.Context, traceback: bool) -> None:
     """Samples mini-batches of large graphs for training graph neural networks.

@@ -42,7 +42,7 @@ def fanouts(default: str) -> Callable[[F], F]:
 
 def as_json(command: F) -> F:
     """``--json``."""
-    option = click.option("--json", "as_json", is_flag=True, help="For programs: one object.")
+    option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     return option(command)
 
 
@@ -53,7 +53,7 @@ def device(command: F) -> F:
         default="cpu",
         show_default=True,
         metavar="cpu|cuda|cuda:N",
-        help="Where to sample.",
+        help="The device that samples.",
     )
     return option(command)
 
@@ -64,7 +64,7 @@ def picture(what: str) -> Callable[[F], F]:
         "--plot",
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
         metavar="OUT.png",
-        help=f"{what}; the suffix says the format.",
+        help=f"{what}; the suffix chooses the format.",
     )
 
 
@@ -117,7 +117,7 @@ def relation_of(graph: Graph, text: str) -> tuple[str, str, str]:
 def node_type(command: F) -> F:
     """``--node-type``."""
     option = click.option(
-        "--node-type", metavar="TYPE", help="Of the seeds, where the graph has several types."
+        "--node-type", metavar="TYPE", help="The node type of the seeds, if there are several."
     )
     return option(command)
 

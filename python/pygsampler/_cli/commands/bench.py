@@ -39,27 +39,27 @@ def _measures(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="Of timing, for each comparison; there are at least 3 rounds.",
+    help="Time of each comparison, at least 3 rounds.",
 )
 @click.option(
     "--against",
     multiple=True,
     type=click.Choice(["all", *LIBRARIES]),
-    help="Compare with this one; may be repeated. All: in all measures, with all that are "
-    "installed.  [default: all that are installed, in sampling]",
+    help="Compare with this library; may be repeated. With all: in all measures, with all "
+    "installed libraries.  [default: all installed ones, in sampling]",
 )
 @click.option(
     "--measure",
     callback=_measures,
     metavar="NAME,...",
-    help=f"Some of {', '.join(MEASURES)}.  [default: sampling; with --against all all of them]",
+    help=f"Some of {', '.join(MEASURES)}.  [default: sampling; with --against all: all three]",
 )
 @click.option(
     "--width",
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="Features of a node, for loader and step: random float32.",
+    help="Features per node for loader and step, random float32.",
 )
 @options.device
 @options.picture("Draw milliseconds a batch with matplotlib")
@@ -83,7 +83,7 @@ def command(
     Every sampler is checked edge by edge before the clock starts, and its edges are counted while
     it runs; a sampler that loses edges ends the run with exit code 1. All read the same arrays and
     take turns on the same seeds. "loader" is a batch of a library's own loader with features, which
-    are compared with the table; "step" is a training step of GraphSAGE on a batch that is there,
+    are compared with the table; "step" is a training step of GraphSAGE on a sampled batch,
     whose losses are compared.
 
     DGL, PyG (whose sampler needs pyg-lib or torch-sparse), torch-cluster, cuGraph (with --device

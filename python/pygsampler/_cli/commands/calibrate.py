@@ -30,17 +30,17 @@ _WORK = {
 }
 
 
-@click.command(short_help="Measure what programs' work takes on this machine, and keep it.")
+@click.command(short_help="Measure the costs of programs on this machine, and store them.")
 @click.option(
     "--device",
     default="cpu",
     show_default=True,
     metavar="cpu|cuda|cuda:N",
-    help="What to measure.",
+    help="The device to measure.",
 )
 @options.as_json
 def command(device: str, as_json: bool) -> None:
-    """Measure what the work of programs takes on this machine, in some seconds.
+    """Measure the costs of programs on this machine, which takes some seconds.
 
     The costs are stored in the folder of compiled kernels, where later processes find them. By the
     costs of the CPU compiler passes choose the values to store, by the costs of their device

@@ -38,16 +38,16 @@ def _edge_types(
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="The format of IN; by default its suffix says it.",
+    help="The format of IN; by default its suffix decides.",
 )
-@click.option("--src", metavar="COLUMN", help="Where the sources are: a name, or a number from 0.")
-@click.option("--dst", metavar="COLUMN", help="Where the destinations are.")
+@click.option("--src", metavar="COLUMN", help="The column of sources: a name, or a number from 0.")
+@click.option("--dst", metavar="COLUMN", help="The column of destinations.")
 @click.option(
     "--num-nodes",
     type=click.IntRange(0),
     help="The number of nodes, if nodes after the largest id have no edges.",
 )
-@click.option("--undirected", is_flag=True, help="Add each edge backwards, too.")
+@click.option("--undirected", is_flag=True, help="Add the reverse of each edge.")
 @click.option(
     "--renumber/--no-renumber",
     default=None,
@@ -57,13 +57,13 @@ def _edge_types(
 @click.option(
     "--dtype",
     type=click.Choice(["int32", "int64"]),
-    help="The type of ids; by default that of the columns.",
+    help="The dtype of ids; by default the dtype of the columns.",
 )
 @click.option(
     "--edge-data",
     metavar="COLUMN",
     multiple=True,
-    help="To keep, as an array; may be repeated. RELATION:COLUMN is one of that relation alone.",
+    help="A column to store as an array; may be repeated. RELATION:COLUMN names one relation's.",
 )
 @click.option(
     "--features",
@@ -75,20 +75,24 @@ def _edge_types(
 @click.option(
     "--quantize",
     type=click.Choice(QUANTIZED),
-    help="Store features in fewer bits; also those of a data set.",
+    help="Store features in fewer bits, also the features of a data set.",
 )
 @click.option(
     "--types",
     callback=_edge_types,
     metavar="TYPE,RELATION,TYPE",
     multiple=True,
-    help="The edge type of the edges of IN, such as user,buys,item: of each IN one, or one of all.",
+    help="The edge type of IN, such as user,buys,item: one for each IN, or one for all.",
 )
-@click.option("--relation", metavar="COLUMN", help="Where each edge has the name of its relation.")
-@click.option("--src-type", metavar="COLUMN", help="Where each edge has the type of its source.")
-@click.option("--dst-type", metavar="COLUMN", help="Where it has that of its destination.")
+@click.option("--relation", metavar="COLUMN", help="The column with the relation of each edge.")
+@click.option("--src-type", metavar="COLUMN", help="The column with the source type of each edge.")
 @click.option(
-    "--one-kind", is_flag=True, help="Number two columns in one set, though they are user and item."
+    "--dst-type", metavar="COLUMN", help="The column with the destination type of each edge."
+)
+@click.option(
+    "--one-kind",
+    is_flag=True,
+    help="Number both columns as one node type, even if they are user and item.",
 )
 @click.option(
     "--root",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 
-@click.command(short_help="Look at this installation: what works, what to do.")
-@click.option("--json", "as_json", is_flag=True, help="For programs: one object of JSON.")
+@click.command(short_help="Check this installation, and say how to mend it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
-    """Look at this installation, sample a small graph with all it has, and say what is wrong.
+    """Check this installation: sample a small graph on each device, and name all problems.
 
-    The exit code is 0 when all is well, 1 when something that should work does not. To have no
-    GPU is well.
+    The exit code is 0 when all is well, 1 when something that should work does not. A missing GPU
+    is no problem.
     """
     from pygsampler._cli import output
     from pygsampler._cli.doctor import examine

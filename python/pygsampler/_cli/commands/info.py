@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
 
 
-@click.command(short_help="Say what a graph file holds: degrees, arrays, checks.")
+@click.command(short_help="Describe a graph file: degrees, arrays, checks.")
 @click.argument("file", metavar="FILE")
 @click.option("--check", is_flag=True, help="Check the checksums, and every offset and id.")
-@click.option("--parallel-edges", is_flag=True, help="Count edges that repeat another; slower.")
+@click.option("--parallel-edges", is_flag=True, help="Count repeated edges; slower.")
 @options.picture("Draw the degrees with matplotlib")
 @options.as_json
 def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_json: bool) -> None:
-    """Say what a graph file holds: sizes, arrays, degrees, self loops, and whether it is sound.
+    """Describe and check a graph file: sizes, arrays, degrees, self loops.
 
-    FILE is what convert or Graph.save wrote, or "debian". The file is read once, from
+    FILE is an output of convert or Graph.save, or "debian". The file is read once, from
     beginning to end. The exit code is 1 when a check fails.
     """
     from pygsampler._cli import output

@@ -11,10 +11,10 @@ import click
 from pygsampler._cli import options
 
 
-@click.command(short_help="Write a graph file in parts, for several processes.")
+@click.command(short_help="Split a graph file into parts for several processes.")
 @click.argument("file", metavar="FILE")
 @click.option(
-    "--parts", "num_parts", type=click.IntRange(1, 1 << 16), required=True, help="How many."
+    "--parts", "num_parts", type=click.IntRange(1, 1 << 16), required=True, help="Number of parts."
 )
 @click.option(
     "--out",
@@ -28,20 +28,20 @@ from pygsampler._cli import options
     type=click.Choice(["rcm", "metis"]),
     help="Renumber the nodes first, so that parts have fewer edges between them.",
 )
-@click.option("--out-edges", is_flag=True, help="Write the out-edges, too: walks go along them.")
+@click.option("--out-edges", is_flag=True, help="Write the out-edges, too, which walks follow.")
 @click.option(
     "--times",
     multiple=True,
     metavar="NAME",
-    help="A node array that is the time of edges; may be repeated.",
+    help="A node array with the times of edges; may be repeated.",
 )
 @click.option(
     "--node-data",
     multiple=True,
     metavar="NAME",
-    help="An array of the file with a row for each node, to write to the parts; may be repeated.",
+    help="An array with a row for each node, to write to the parts; may be repeated.",
 )
-@click.option("--replace", is_flag=True, help="Replace parts that are there.")
+@click.option("--replace", is_flag=True, help="Replace existing parts.")
 @options.as_json
 def command(
     file: str,
@@ -54,9 +54,9 @@ def command(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Write a graph file in parts of contiguous nodes with about as many edges each.
+    """Split a graph file into parts of contiguous nodes with about as many edges each.
 
-    FILE is what convert or Graph.save wrote, or "debian". FOLDER has a graph file for each part,
+    FILE is an output of convert or Graph.save, or "debian". FOLDER has a graph file for each part,
     and partition.json; pygsampler.distributed.open gives each process of torchrun its part. Nodes
     keep their ids, unless --reorder numbers them anew: the array node_ids has the old ids. Arrays
     of nodes and of edges are written too; further arrays of convert are written if --node-data

@@ -24,7 +24,7 @@ import click
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     default="pygsampler-quickstart.png",
     show_default=True,
-    help="Where the picture goes; the suffix says its format.",
+    help="The file of the picture; the suffix chooses the format.",
 )
 @click.option(
     "--package",
@@ -37,9 +37,9 @@ import click
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Of torch; the sampler has the other cores.",
+    help="Threads of torch; the sampler uses the other cores.",
 )
-@click.option("--json", "as_json", is_flag=True, help="For programs: one object of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(epochs: int, seed: int, out: Path, package: str, threads: int, as_json: bool) -> None:
     """Train a GraphSAGE on the packages of Debian, next to an MLP that sees no edges.
 

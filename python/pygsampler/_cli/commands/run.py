@@ -32,10 +32,10 @@ _STARTUP = str(Path(__file__).resolve().parents[1] / "startup")
 def command(
     frameworks: tuple[str, ...], is_module: bool, script: str, arguments: tuple[str, ...]
 ) -> None:
-    """Run SCRIPT with ARGUMENTS, and `pygsampler.install()` where it imports PyG or DGL.
+    """Run SCRIPT with ARGUMENTS, and with `pygsampler.install()` once it imports PyG or DGL.
 
-    The script is not changed: its samplers and loaders of PyG and DGL are ours, and so they are in
-    the processes that it starts. Output, tracebacks and exit code are those of the script.
+    The script is not changed: it and the processes that it starts get our samplers and loaders
+    under the names of PyG and DGL. Output, tracebacks and exit code come from the script.
     """
     if not is_module and not os.path.exists(script):
         raise click.BadParameter(f"expected a file, found none at {script!r}", param_hint="SCRIPT")

@@ -75,18 +75,18 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
     show_default=True,
     help="Expand every node at each hop, as DGL does, or only new ones, as PyG does.",
 )
-@click.option("--time", "time_", metavar="NAME", help="The array of times of edges or of nodes.")
+@click.option("--time", "time_", metavar="NAME", help="The array with the times of edges or nodes.")
 @click.option(
     "--seed-time",
     callback=_moment,
     metavar="DATE|NUMBER",
-    help="What is sampled is not later than this, with --time.",
+    help="Sample nothing later than this, with --time.",
 )
 @click.option(
     "--window",
     callback=_span,
     metavar="SPAN|NUMBER",
-    help="And at most so much earlier: a number, or a span like 7d, 12h, 30m or 5s.",
+    help="Sample nothing earlier than this before --seed-time: a number, or 7d, 12h, 30m, 5s.",
 )
 @options.device
 @click.option(

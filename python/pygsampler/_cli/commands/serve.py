@@ -22,31 +22,37 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command(short_help="Serve samples of a graph over Arrow Flight.")
 @click.argument("file", metavar="FILE")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=_PORT,
     show_default=True,
-    help="0 takes one that is free.",
+    help="The port to listen on; 0 takes a free one.",
 )
 @click.option(
     "--token-file",
     type=_FILE,
     metavar="FILE",
-    help=f"What clients have to show; without it that of {TOKEN}, where it is set.",
+    help=f"A file with the token that clients send; by default the value of {TOKEN}.",
 )
-@click.option("--cert", type=_FILE, metavar="FILE", help="A certificate in PEM: TLS.")
-@click.option("--key", type=_FILE, metavar="FILE", help="Its private key.")
-@click.option("--max-seeds", type=click.IntRange(1), help="Of a request.  [default: 65536]")
 @click.option(
-    "--max-edges", type=click.IntRange(1), help="That a plan may draw at worst.  [default: 2^26]"
+    "--cert", type=_FILE, metavar="FILE", help="A certificate in PEM, which turns on TLS."
 )
-@click.option("--max-bytes", type=click.IntRange(1), help="Of a result.  [default: 256 MiB]")
+@click.option("--key", type=_FILE, metavar="FILE", help="The private key of the certificate.")
+@click.option(
+    "--max-seeds", type=click.IntRange(1), help="Most seeds of a request.  [default: 65536]"
+)
+@click.option(
+    "--max-edges", type=click.IntRange(1), help="Most edges that a plan can draw.  [default: 2^26]"
+)
+@click.option(
+    "--max-bytes", type=click.IntRange(1), help="Most bytes of a result.  [default: 256 MiB]"
+)
 @click.option(
     "--max-requests",
     type=click.IntRange(1),
-    help="At once.  [default: two for each core]",
+    help="Most requests at once.  [default: two for each core]",
 )
 @click.option("--programs", is_flag=True, help="Run programs that clients send, too.")
 @options.device
@@ -65,7 +71,7 @@ def command(
 ) -> None:
     """Serve samples of a graph file over Arrow Flight, until Ctrl-C or SIGTERM.
 
-    FILE is what convert or Graph.save wrote, or "debian". pygsampler.flight.Client, or any
+    FILE is an output of convert or Graph.save, or "debian". pygsampler.flight.Client, or any
     client of Flight's, asks for batches of any sampler. Addresses other than loopback ones need a
     token.
     """

@@ -20,7 +20,7 @@ from pygsampler._cli import options
     "--schema",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keys, links and times: YAML, or JSON; guessed by default.",
+    help="A YAML or JSON file with keys, links and times; guessed by default.",
 )
 @click.option(
     "--out",
@@ -33,23 +33,21 @@ from pygsampler._cli import options
     type=click.Choice(["error", "drop"]),
     default="error",
     show_default=True,
-    help="Foreign keys that no row has.",
+    help="Foreign keys that match no row: an error, or dropped edges.",
 )
 @options.as_json
 def command(
     folder: Path, schema: Path | None, out: Path | None, unmatched: str, as_json: bool
 ) -> None:
-    """Write tables with keys as a graph file with types: a node for each row.
+    """Write tables with keys as a heterogeneous graph file with a node for each row.
 
-    Each file of FOLDER is a table (Parquet, Arrow or CSV), called as the file is without its
-    suffix, and so is each folder in it, whose files are one table. Without --out the schema is
-    printed, as YAML, for editing: which columns are keys, link to other tables, and have times.
-    The times are the first column of dates that every row has; a column with gaps is shown only
-    where a table has no other, with a comment, since a graph needs a time of each row.
-    The tables may be larger than memory: half of what is free is used, and a temporary folder in
-    the folder of OUT. OUT is there as a whole or not at all: an error or Ctrl-C leaves what was
-    there before.
-    Graph.from_tables does the same in Python.
+    Each file of FOLDER is a table (Parquet, Arrow or CSV) with the file's name, without the suffix;
+    so is each folder in it, whose files are one table. Without --out the schema is printed as YAML,
+    for editing: keys, links to other tables, and times. The times are the first column of dates
+    without gaps; a column with gaps is shown only if a table has no other, with a comment, since a
+    graph needs a time for each row. The tables may be larger than memory: half of the free memory
+    is used, and a temporary folder next to OUT. OUT is written as a whole or not at all: an error
+    or Ctrl-C leaves the old file. Graph.from_tables does the same in Python.
     """
     from pygsampler._cli import output
     from pygsampler._cli.progress import Progress

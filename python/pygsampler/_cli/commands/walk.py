@@ -67,31 +67,39 @@ def _walks_of_types(
 )
 @options.node_type
 @click.option(
-    "--length", type=click.IntRange(0, 1 << 20), default=80, show_default=True, help="Steps."
+    "--length",
+    type=click.IntRange(0, 1 << 20),
+    default=80,
+    show_default=True,
+    help="Steps per walk.",
 )
 @click.option(
-    "--walks", type=click.IntRange(1), default=1, show_default=True, help="Walks of each seed."
+    "--walks", type=click.IntRange(1), default=1, show_default=True, help="Walks per seed."
 )
-@click.option("--prob", metavar="NAME", help="The edges' array of weights to draw by.")
+@click.option("--prob", metavar="NAME", help="The edge array of weights to draw by.")
 @click.option(
-    "--stop", type=float, default=0.0, show_default=True, help="Chance to end before a step."
+    "--stop", type=float, default=0.0, show_default=True, help="Probability to end before a step."
 )
 @click.option(
-    "--restart", type=float, default=0.0, show_default=True, help="Chance to go back to the seed."
+    "--restart",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Probability to return to the seed.",
 )
-@click.option("--count-jumps", is_flag=True, help="Going back is a step of its own.")
+@click.option("--count-jumps", is_flag=True, help="Count a return as a step.")
 @click.option("-p", type=float, default=1.0, show_default=True, help="node2vec's return parameter.")
 @click.option("-q", type=float, default=1.0, show_default=True, help="node2vec's in-out parameter.")
 @click.option(
-    "--metapath", metavar="TYPE,...", help="The types of the edges to take: numbers, or relations."
+    "--metapath", metavar="TYPE,...", help="The edge types to follow: numbers, or relations."
 )
-@click.option("--edge-types", metavar="NAME", help="The edges' array of types.")
+@click.option("--edge-types", metavar="NAME", help="The edge array of edge types.")
 @click.option(
     "--direction",
     type=click.Choice(["out", "in"]),
     default="out",
     show_default=True,
-    help="Along the edges, or against them.",
+    help="Follow edges forward (out) or backward (in).",
 )
 @click.option(
     "--shuffle", is_flag=True, help="Take the seeds in an order drawn by --seed and --epoch."
@@ -101,7 +109,7 @@ def _walks_of_types(
     type=click.IntRange(1),
     default=1024,
     show_default=True,
-    help="Seeds that are walked from at once.",
+    help="Seeds per batch.",
 )
 @click.option("--epoch", type=click.IntRange(0, 2**24 - 1), default=0, show_default=True)
 @click.option(
@@ -117,7 +125,7 @@ def _walks_of_types(
     type=click.Choice(["auto", "packed", "csr"]),
     default="auto",
     show_default=True,
-    help="What a GPU keeps to walk on.",
+    help="The layout of the graph in the GPU's memory.",
 )
 @click.option("--edge-ids", is_flag=True, help="Write the edges of the steps, too.")
 @click.option(
