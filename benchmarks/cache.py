@@ -1,9 +1,9 @@
-"""Which part of a training's rows a cache has, by policy and size::
+"""Measures the part of a training's rows that a cache has, by policy and size::
 
     python -m benchmarks.cache --quick
     python -m benchmarks.cache --out results
 
-A loader samples batches on the CPU, and what a cache would have of their rows is found by counting:
+A loader samples batches on the CPU, and the rows that a cache would have are counted:
 no GPU is needed. Policies choose by the functions of ``Features.cache``, and ``lru`` is a
 copy in NumPy of ``kernels/features/cache.cu``. Two bounds stand beside them: the best set of rows
 for each epoch, and the best for each batch when all are known and rows come and go for nothing
@@ -49,7 +49,8 @@ class Training:
     fanouts: tuple[int, ...]
 
 
-# As in the papers; of a twentieth of a graph batches of a twentieth: a row is read as often.
+# The trainings of the papers. A twentieth of a graph has batches of a twentieth, so that a row is
+# read as often.
 TRAININGS = (
     Training("papers/20", 1_207_179 / 111_059_956, 51, (15, 10, 5)),
     Training("products", 196_615 / 2_449_029, 1024, (15, 10, 5)),
@@ -107,7 +108,7 @@ def _below(x: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.int64]:
 
 
 class Lru:
-    """What kernels/features/cache.cu keeps of rows that were read lately."""
+    """The recently read rows that kernels/features/cache.cu caches."""
 
     def __init__(self, rows: int, places: int) -> None:
         self.slots = np.full(rows, -1, np.int32)
@@ -289,7 +290,7 @@ def plot(found: Sequence[dict[str, Any]], path: Path, title: str) -> None:
 
 
 def missed(found: Sequence[dict[str, Any]]) -> list[str]:
-    """What is below what is asked for."""
+    """Returns a sentence for each share of hits below the required one."""
     texts = []
     for row in found:
         got, best = row["hit_rate"]["exact"], row["hit_rate"]["best set"]

@@ -246,7 +246,7 @@ def saint_walks(graph: Graph, roots: int, length: int) -> list[Hop]:
 
 
 def _chosen(p: Tensor, size: int, replace: bool) -> Tensor:
-    """How often each row is drawn, float32."""
+    """Returns the number of draws of each row, float32."""
     if not replace and len(p) <= size:
         return torch.ones_like(p)
     drawn = torch.multinomial(p, size, replacement=replace)

@@ -1,4 +1,4 @@
-"""Where and with what a benchmark ran: the part of its JSON that makes a figure repeatable."""
+"""The machine, versions and command of a benchmark, by which its figures can be repeated."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def check(x: torch.Tensor, ids: torch.Tensor, ways: dict[str, Callable[[], torch
 
 
 def faults(way: Callable[[], Any]) -> int:
-    """How many pages of memory a call touches that were not there."""
+    """Returns the number of page faults of a call."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     way()
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before

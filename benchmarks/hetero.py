@@ -90,13 +90,13 @@ def load(scale: int = 1, seed: int = 1) -> Typed:
 
 
 class Contender(NamedTuple):
-    """What a batch is made by, and how the check reads it."""
+    """The function that samples a batch, and the functions by which the check reads it."""
 
     name: str
     open: Callable[[Typed, int], Callable[[Int64s, int], Any]]
-    # Of a batch its hops, outermost first, of each the blocks by type.
+    # Returns the hops of a batch, outermost first, each as its blocks by type.
     hops: Callable[[Any], Sequence[Mapping[EdgeType, Any]]]
-    # Of a block (dst nodes, src nodes, row, col, edge ids), and its number of edges alone.
+    # Return (dst nodes, src nodes, row, col, edge ids) of a block, and its number of edges.
     view: Callable[[Any], tuple[Int64s, Int64s, Int64s, Int64s, Int64s]]
     count: Callable[[Any], int]
 
@@ -225,7 +225,7 @@ def _expect(law: bool, message: str) -> None:
 
 
 def _exact(typed: Typed, seeds: Int64s) -> int:
-    """How many edges the first hop has."""
+    """Returns the number of edges of the first hop."""
     into = [of for kind, of in typed.relations.items() if kind[2] == "paper"]
     degrees = [of.indptr[seeds + 1] - of.indptr[seeds] for of in into]
     return int(sum(np.minimum(each, FANOUTS[-1]).sum() for each in degrees))
@@ -237,7 +237,7 @@ def _exact(typed: Typed, seeds: Int64s) -> int:
 def run(
     typed: Typed, chosen: Sequence[Contender], options: argparse.Namespace, seed: int = 1
 ) -> dict[str, Any]:
-    """Of each contender the times of its rounds, a batch, in turns, and its edges a batch."""
+    """Returns each contender's times per batch in rounds, in turns, and its edges per batch."""
     rng = np.random.default_rng(seed)
     size = min(SIZE, typed.nodes["paper"] // 4)
 
@@ -300,8 +300,8 @@ def one_type(typed: Typed) -> tuple[Typed, list[Contender]]:
 def by_time(typed: Typed, options: argparse.Namespace, seed: int = 1) -> dict[str, Any]:
     """Times of trees over the citations, without times and with times that leave all edges.
 
-    Where rows are in the order of time, and all edges before the bounds, both are the same batches:
-    that is checked.
+    If rows are in the order of time, and all edges before the bounds, both sample the same batches,
+    which is checked.
     """
     import pygsampler as pgs
 

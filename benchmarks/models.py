@@ -32,7 +32,7 @@ class Model(nn.Module):
     def layer(self, inputs: int, outputs: int, last: bool) -> nn.Module:
         raise NotImplementedError
 
-    # Whether helpers take the rows that the loader reads, not the table.
+    # True if helpers take the rows that the loader reads, not the table.
     takes_rows = False
 
     def forward(self, batch: Any) -> torch.Tensor:

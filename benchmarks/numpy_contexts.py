@@ -29,8 +29,8 @@ class Relation(NamedTuple):
 class Reference:
     """A graph by its edge types, ``(source type, destination type, source, destination, time)``.
 
-    The time of an edge type, by edge, is None where it has none. Of edges with times, and of edges
-    into the same node, the order of the arrays is that of the graph's CSC.
+    The time is None for an edge type without times. Edges with times, and edges into the same node,
+    have the order of the graph's CSC.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Reference:
             at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
             new = np.flatnonzero(first & (known[at] != keys))
             of, parent, kind, node = of[new], parent[new], kind[new], node[new]
-            # Of each seed the rows before the first one that does not fit.
+            # The rows of each seed before the first row that does not fit.
             spent = np.cumsum(costs[kind])
             begin = np.searchsorted(of, np.arange(count))
             before = np.concatenate([[0], spent])[begin]

@@ -1,4 +1,4 @@
-"""What a graph in parts costs, in 1 to 5 processes of one machine over Gloo::
+"""Measures partitioned graphs in 1 to 5 processes of one machine over Gloo::
 
     python -m benchmarks.partitioned --quick
     python -m benchmarks.partitioned --out results
@@ -42,7 +42,7 @@ def whole_of(name: str) -> pgs.Graph:
 
 
 def same(a: pgs.MiniBatch, b: pgs.MiniBatch) -> bool:
-    """Whether two batches are equal to the last byte."""
+    """True if two batches are equal to the last byte."""
     pairs = [(a.input_nodes, b.input_nodes)]
     for p, q in zip(a.blocks, b.blocks, strict=True):
         pairs += [(p.indptr, q.indptr), (p.indices, q.indices), (p.edge_ids, q.edge_ids)]
@@ -52,7 +52,7 @@ def same(a: pgs.MiniBatch, b: pgs.MiniBatch) -> bool:
 def in_flight(
     graph: pgs.Graph, sampler: pgs.PGSampler, seeds: Sequence[Any], depth: int
 ) -> Callable[[int], float]:
-    """What samples a round and says how many seconds a batch took."""
+    """Returns a function that samples a round and returns the seconds per batch."""
 
     def measure(first: int) -> float:
         jobs: deque[Any] = deque()
@@ -90,7 +90,7 @@ def measured(
 
 
 def seeds_of(nodes: int, rank: int, batches: int) -> list[Any]:
-    """Those of a process."""
+    """Returns the seeds of a process."""
     rng = np.random.default_rng(rank)
     return [rng.integers(0, nodes, SIZE) for _ in range(batches)]
 
@@ -126,7 +126,7 @@ def process(options: argparse.Namespace) -> int:
 
 
 def started(count: int, options: argparse.Namespace) -> Any:
-    """What the first of so many processes has measured."""
+    """Returns the measurements of the first of ``count`` processes."""
     with tempfile.TemporaryDirectory() as folder:
         pgs.distributed.partition(whole_of(options.graph), f"{folder}/parts", count)
         about = ["--graph", options.graph, "--parts", f"{folder}/parts"]

@@ -1,4 +1,4 @@
-"""How much of loading is hidden behind training::
+"""Measures how much of loading is hidden behind training::
 
     python -m benchmarks.pipeline --quick
     python -m benchmarks.pipeline
@@ -13,12 +13,12 @@ they take turns; c cannot be less than the larger of a and b. Beside it stand th
 figures of c. The batches are compared with those of a loader with nothing ahead, row by row, before
 the clock starts; then the runs take turns, and medians over the rounds are shown.
 
-Where the features are: ``cpu``, in memory, read ahead by the engine's threads, where the batches
-are sampled too; with a GPU they are copied there by ``batch.to``. ``file``: likewise, mapped.
-``pinned``: page-locked, read by the GPU that samples. ``cached``: likewise, with ``--cache`` of the
-rows on that GPU, those that the epoch reads most. ``device``: on that GPU. Beside what comes over
-the link stand how long a copy of as many bytes takes, and its part of a step: less of a step cannot
-be spent on reading. ``--share`` takes turns over values of ``gpu_share``.
+The places of features: ``cpu``, in memory, read ahead by the engine's threads, where batches are
+sampled, too; with a GPU they are copied there by ``batch.to``. ``file`` is the same with a mapped
+file. ``pinned``: page-locked, read by the GPU that samples. ``cached``: the same, with the part
+``--cache`` of the rows on that GPU, the rows that the epoch reads most. ``device``: on that GPU.
+The bytes over the link come with the time of a copy of as many bytes and its part of a step, a
+bound of the time for reading. ``--share`` compares values of ``gpu_share`` in turns.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Pipeline:
             pass
 
     def training(self) -> None:
-        """As many steps, on one batch."""
+        """Trains the same number of steps on one batch."""
         for _ in range(self.steps):
             self.train(self.resident)
 
@@ -151,7 +151,7 @@ def link_speed(size: int = 1 << 28, repeat: int = 9) -> float:
 
 
 def over_the_link(found: dict[str, Any], steps: int, speed: float) -> dict[str, float]:
-    """What the link alone takes of a step, for the bytes that are read over it."""
+    """Returns the part of a step that the link alone takes for the bytes that are read over it."""
     missed = found["bytes"].get("pinned", 0) / steps
     least = 1e3 * missed / speed
     return {
@@ -259,18 +259,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _device(name: str) -> str:
-    """As loaders have it."""
+    """Returns the device's name as loaders write it."""
     return "cuda:0" if name == "cuda" else name
 
 
 def _name(on_gpu: bool, options: argparse.Namespace) -> str:
-    """Of the file; runs that answer another question do not replace each other's."""
+    """Returns the name of the file, different for runs that answer different questions."""
     more = "-cache" if options.cache is not None else "-share" if options.share != [None] else ""
     return f"pipeline{'-cuda' if on_gpu else ''}{more}"
 
 
 def _places(on_gpu: bool, cached: float | None) -> tuple[str, ...]:
-    """Where features are unless one says it."""
+    """Returns the default places of features."""
     if not on_gpu:
         return "cpu", "file"
     return ("device", "pinned", "cpu") if cached is None else ("cached", "pinned")

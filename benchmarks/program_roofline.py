@@ -1,4 +1,4 @@
-"""How much of a program's batch on a GPU is its memory's: work of a batch over what the GPU can do.
+"""Computes the memory's part of a program's batch on a GPU: its work over the GPU's limits.
 
     python -m benchmarks.program_roofline --out FOLDER
 
@@ -42,7 +42,7 @@ _BATCHES = 4
 
 
 class Reads(NamedTuple):
-    """What an algorithm reads: whole columns, their weights, and so many vectors of rows."""
+    """The reads of an algorithm: whole columns, their weights, and a number of vectors of rows."""
 
     whole: bool
     weighted: bool = False

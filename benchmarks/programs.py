@@ -36,7 +36,7 @@ from .weights import weights_of
 CHECKED, _ERRORS = 12, 6.0
 
 
-# What an ablation switches on, one after another.
+# The passes that an ablation turns on, one after another.
 PASSES = (
     *("fold", "cse", "dce", "extract_select", "edge_map", "edge_map_reduce", "vector_map"),
     *("preprocess", "layout", "recognise"),
@@ -61,7 +61,7 @@ class Setting(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What torch's need: the graph, and vectors that depend on it alone."""
+    """The inputs of torch's algorithms: the graph, and vectors that depend on it alone."""
 
     graph: eager_torch.Graph
     norms: torch.Tensor  # [V]: the squared norm of each row's weights
@@ -171,7 +171,7 @@ def prepare(graph: CscGraph) -> tuple[pgs.Graph, Tables]:
 def tables(
     indptr: torch.Tensor, indices: torch.Tensor, weight: torch.Tensor, scores: torch.Tensor
 ) -> Tables:
-    """What torch's need, on the tensors' device."""
+    """Returns the inputs of torch's algorithms on the tensors' device."""
     indptr, indices = indptr.long(), indices.long()
     norms = torch.zeros(len(indptr) - 1, device=weight.device)
     norms.index_add_(0, indices, weight * weight)

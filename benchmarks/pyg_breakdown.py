@@ -1,4 +1,4 @@
-"""What a batch of PyG's ``NeighborLoader`` with our sampler is made of::
+"""Divides the time of a batch of PyG's ``NeighborLoader`` with our sampler into its parts::
 
     python -m benchmarks.pyg_breakdown --quick
     python -m benchmarks.pyg_breakdown --out results
@@ -7,13 +7,13 @@ On a graph of ogbn-mag's counts 1024 papers a batch, (10, 10) for each of eight 
 one of ogbn-products' 1024 nodes, and on one of ogbn-arxiv's 64. There are 128 floats for each paper
 or node, and a label.
 
-The time until a batch is there is divided: into the engine's sampling, its conversion to PyG's
-``SamplerOutput``, the copy of features (PyG's ``index_select``), and the rest, in which ``Data`` is
-built. The engine's one call also joins the hops, which counts as sampling; conversion is the lookup
-of the batch's seeds and the cutting of one memory into tensors. Sampling and conversion are the
-sampler's share of the whole. By default, ``prefetch=None``, a batch is sampled while the one before
-is put together, and what counts is what is waited for, and how long it takes to begin one. With
-``prefetch=2`` conversion runs beside the rest too, and what is left of both is waited for.
+The time of a batch is divided into the engine's sampling, its conversion to PyG's
+``SamplerOutput``, the reading of features (PyG calls ``index_select``), and the rest, in which
+``Data`` is built. The engine's one call also joins the hops, which counts as sampling; conversion
+is the lookup of the batch's seeds and the slicing of one memory into tensors. Sampling and
+conversion are the sampler's share of the whole. By default, ``prefetch=None``, a batch is sampled
+while PyG builds the one before, and only the waiting and the start of a batch count. With
+``prefetch=2`` conversion is in the background, too, and only the waiting for both counts.
 
 Each round has some batches of each of these, one after another, of the same seeds.
 """
@@ -46,7 +46,7 @@ from pygsampler.pyg import neighbor_sampler as plain
 from . import environment, graphs, hetero, report
 
 WIDTH, CLASSES = 128, 349
-# How many batches are sampled ahead; None: the next one, while a batch is put together.
+# The number of batches sampled ahead; None: the next one, while PyG builds a batch.
 PREFETCH = 0, None, 2
 # Seconds between those.
 REST = 0.1
@@ -94,7 +94,7 @@ def _typed(graph: hetero.Typed) -> HeteroData:
 
 
 def seeded(data: Any) -> Any:
-    """Where the seeds are."""
+    """Returns the part of the data that has the seeds."""
     return data["paper"] if isinstance(data, HeteroData) else data
 
 
@@ -185,7 +185,7 @@ def run(case: Case, data: Any, options: argparse.Namespace) -> list[dict[str, An
                         # It was begun in the round before, with all the time between.
                         whole = 0.0
                         clock.seconds.clear()
-                # What is sampled ahead is not to be beside the others.
+                # Batches that are still sampled ahead would slow the others down.
                 time.sleep(REST)
                 # The first round warms up.
                 if number:
@@ -210,7 +210,7 @@ def run(case: Case, data: Any, options: argparse.Namespace) -> list[dict[str, An
 
 
 def looked_at(batch: Any, data: Any) -> tuple[int, int]:
-    """How many nodes with features and edges a batch has; an error for features of others."""
+    """Returns the numbers of nodes with features and of edges; CheckError for wrong features."""
     of, kept = seeded(batch), seeded(data)
     if not of.x[-3:].equal(kept.x[of.n_id[-3:]]):
         raise CheckError("features of other nodes")

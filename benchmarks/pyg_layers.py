@@ -7,8 +7,8 @@
 
 Loader alone, and the whole training step of a model of each layer (100 features, hidden 256, 47
 classes, Adam, trimmed), and of PyG's own models, on a graph of the papers' shape with the features
-where the step is: as attributes of the data, and for a tensor of edges also by ``features=``. What
-the layers give, and their gradients, is compared before the clock starts. Then the kinds of
+on the step's device: as attributes of the data, and for a tensor of edges also by ``features=``.
+Outputs of the layers, and their gradients, are compared before the clock starts. Then the kinds of
 batches take turns, round by round; a time is the median over the rounds of a round's time by its
 steps, and the ratio that of the rounds. On a GPU a round ends when it is done.
 """
@@ -122,7 +122,7 @@ class Whole(torch.nn.Module):
 
 
 def model_of(name: str, hops: int) -> torch.nn.Module:
-    """Of a layer, or PyG's, with the same numbers each time."""
+    """Returns a model of one kind of layer, or PyG's model, with the same weights each time."""
     torch.manual_seed(0)
     return Whole(MODELS[name](hops)) if name in MODELS else Model(LAYERS[name], hops)
 
@@ -153,7 +153,7 @@ class Case:
         self.features = {"x": pgs.Features.from_tensor(self.data.x)}
 
     def loader(self, way: str) -> NeighborLoader:
-        """As ``LAYOUT_OF`` has it."""
+        """Returns a loader with the layout of ``way`` in ``LAYOUT_OF``."""
         options = {"features": self.features} if way == "features=" else {}
         loader = NeighborLoader(
             self.bare if options else self.data,

@@ -1,4 +1,4 @@
-"""Which part of the reads of a shared graph its copies answer, by how much is copied::
+"""Measures the part of a shared graph's reads that its copies answer, by their size::
 
     python -m benchmarks.replication --out results
 
@@ -35,7 +35,7 @@ Float64s = npt.NDArray[np.float64]
 
 
 def power_law(exponent: float, random: np.random.Generator) -> Float64s:
-    """How popular each vertex is."""
+    """Returns the popularity of each node."""
     weights = np.minimum(random.random(_VERTICES) ** (-1 / (exponent - 1)), _VERTICES / 20)
     return np.asarray(weights / weights.sum(), np.float64)
 
@@ -92,7 +92,7 @@ def answered(graph: pgs.Graph, places: npt.NDArray[np.int64]) -> list[dict[str, 
     indptr = graph.indptr.numpy()
     degrees = np.diff(indptr)
     rows = np.searchsorted(indptr, places, "right") - 1
-    # As a page, whose elements are one row's.
+    # Each row counts as a page whose elements are all of the row.
     visited = -np.expm1(-(2.0**14) * (out_degrees(graph._source).numpy() + 1) / graph.num_edges)
     order = np.argsort(-visited * np.minimum(1, 10 / np.maximum(degrees, 1)), kind="stable")
     bytes_of = np.cumsum(degrees[order])

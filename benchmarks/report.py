@@ -98,7 +98,7 @@ def target(row: ComparisonRow) -> tuple[float, float | None] | None:
 
 
 def is_missed(row: ComparisonRow, asked: float | None) -> bool:
-    """Whether the row's ratio is below the one asked."""
+    """True if the row's ratio is below the required one."""
     return asked is not None and row.ratio is not None and row.ratio.median < asked
 
 

@@ -1,8 +1,8 @@
-"""How time grows: ``python -m benchmarks.scaling``.
+"""Measures how time grows: ``python -m benchmarks.scaling``.
 
 Three questions, each with its own picture: is the work linear in the sampled edges (batch sizes
-256 to 16384), what does a second core bring, and does a vertex with 10 million neighbours cost
-more than one with 100.
+256 to 16384), what does a second core bring, and does a node with 10 million neighbors cost
+more than a node with 100.
 """
 
 from __future__ import annotations

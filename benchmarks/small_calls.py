@@ -9,8 +9,8 @@ to sample or walk on a DGL graph that was made for the call; and to sample with 
 batch, beside the same with tensors by capsules, as torch before 2.11 has them. Before the clock
 starts both give the same where chance has no part: the CSC of a loader, all neighbors, and walks on
 a ring. Then they take turns, round by round, in one process; a time is the median over the rounds
-of a round's time by its calls, and the ratio that of the rounds, with its quartiles. What is not
-installed is left out.
+of a round's time by its calls, and the ratio that of the rounds, with its quartiles. Libraries
+that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def measure(
     for call in contenders.values():
         for _ in range(_WARM):
             call()
-    # What the imports have left is nobody's of these.
+    # Garbage of the imports is collected first, so that no contender pays for it.
     gc.collect()
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds):

@@ -1,4 +1,4 @@
-"""What surrounds sampling in a step, against torch's own operations::
+"""Compares the work around sampling in a step with torch's own operations::
 
     python -m benchmarks.training_step --quick
     python -m benchmarks.training_step

@@ -41,7 +41,7 @@ Walked = tuple[torch.Tensor, torch.Tensor | None]
 
 
 class Setting(NamedTuple):
-    """What is walked; a round of it is so many walks of so many steps, made by so many calls."""
+    """A kind of walk; a round is a number of calls of a number of walks with a number of steps."""
 
     name: str
     walks: int

@@ -21,7 +21,7 @@ from pygsampler.torch import DataLoader
 
 
 def write(path: Path) -> None:
-    """What is done once, where the graph comes from."""
+    """Builds the graph and writes its file, which is done once."""
     data = datasets.debian()
     arrays = {
         "features": data.features("float16"),
@@ -34,7 +34,7 @@ def write(path: Path) -> None:
 
 
 def train(path: Path, epochs: int, seed: int) -> float:
-    """What every run does; validation accuracy of a GraphSAGE of one layer."""
+    """Trains a GraphSAGE of one layer, as every run does; returns the validation accuracy."""
     start = time.perf_counter()
     graph = Graph.open(path)
     milliseconds = 1e3 * (time.perf_counter() - start)

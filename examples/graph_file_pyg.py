@@ -25,7 +25,7 @@ from pygsampler.pyg import FeatureStore, GraphStore, NeighborLoader
 
 
 def write(path: Path) -> None:
-    """What is done once, where the graph comes from."""
+    """Builds the graph and writes its file, which is done once."""
     data = datasets.debian()
     graph = data.graph().with_data(
         node_data={"x": data.features("float16"), "y": data.labels},
@@ -34,7 +34,7 @@ def write(path: Path) -> None:
 
 
 def train(path: Path, epochs: int) -> float:
-    """What every run does; validation accuracy."""
+    """Trains, as every run does; returns the validation accuracy."""
     graph = Graph.open(path)
     store = FeatureStore({name: Features.open(path, name) for name in ("x", "y")})
     stores, hops = (store, GraphStore(graph)), [10, 10]

@@ -22,7 +22,7 @@ from pygsampler.torch import DataLoader
 
 
 class SAGEConv(torch.nn.Module):
-    """A vertex's new state from its own and the mean of its sampled in-neighbours."""
+    """A node's new state from its own and the mean of its sampled in-neighbors."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()

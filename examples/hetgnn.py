@@ -2,15 +2,15 @@
 
 Predicts the section of the archive that each of 63,666 packages belongs to (Zhang et al.,
 "Heterogeneous Graph Neural Network", 2019): a walk with restarts from each package collects
-neighbours, those of each type that it met most often are summarised by a Bi-LSTM, and attention
+neighbors, those of each type that it met most often are summarised by a Bi-LSTM, and attention
 over the types tells how much of each is heard (sections 3.1 to 3.3; the loss is the labels', not
 that of links). GraphSAGE has the edges between packages alone, ten and ten of them.
 
     python examples/hetgnn.py --epochs 8
 
-Takes some two minutes on two cores. Prints the loss, the neighbours and the seconds of each epoch,
+Takes some two minutes on two cores. Prints the loss, the neighbors and the seconds of each epoch,
 and the accuracy on the validation packages: about 78 % of both, HetGNN with a third of the
-neighbours.
+neighbors.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from pygsampler.quickstart.model import GraphSAGE
 from pygsampler.torch import DataLoader
 
 HIDDEN = 128
-# How many neighbours of a type are heard.
+# The number of neighbors of each type that are encoded.
 TOP = {"package": 10, "source": 5, "maintainer": 5}
 
 
 class Neighbors(nn.Module):
-    """Of one type: a Bi-LSTM over them, the most visited first, and the mean of what it says."""
+    """Encodes the neighbors of one type: the mean of a Bi-LSTM over them, most visited first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Neighbors(nn.Module):
 
 
 class Attention(nn.Module):
-    """Over the types, and the vertex itself: the softmax of LeakyReLU(u [row, own row])."""
+    """Over the types, and the node itself: the softmax of LeakyReLU(u [row, own row])."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Attention(nn.Module):
     def forward(self, own: Tensor, heard: Tensor, there: Tensor) -> Tensor:
         """own: [seeds, HIDDEN], heard: [seeds, types, HIDDEN] -> [seeds, HIDDEN].
 
-        ``there`` [seeds, types]: whether a seed has neighbours of the type.
+        ``there`` [seeds, types]: whether a seed has neighbors of the type.
         """
         rows = torch.cat([own[:, None], heard], 1)
         beside = own[:, None].expand_as(rows)
@@ -67,7 +67,7 @@ class Attention(nn.Module):
 
 
 class HetGNN(nn.Module):
-    """The words of packages, and a learned row for every other vertex, are what is heard."""
+    """The words of packages, and a learned row for every other node, are what is heard."""
 
     def __init__(self, graph: pgs.Graph, words: int, classes: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class HetGNN(nn.Module):
         self.rows = nn.ModuleDict(
             {kind: nn.Embedding(graph.num_nodes[kind], HIDDEN) for kind in TOP if kind != "package"}
         )
-        # What is rare begins near 0, lest it be noise.
+        # Rows of rare words begin near 0, so that they add no noise.
         for table in (self.words, *self.rows.values()):
             nn.init.normal_(table.weight, std=0.1)
         self.neighbors = nn.ModuleDict({kind: Neighbors() for kind in TOP})
@@ -114,12 +114,12 @@ class Untyped(nn.Module):
 
 
 def package(rows: Any) -> Tensor:
-    """Of what a batch has by types, or of the one type there is."""
+    """Returns the packages' part of values by node type, or the value of the one type."""
     return rows if isinstance(rows, Tensor) else rows["package"]
 
 
 def heard(batch: Any) -> int:
-    """How many neighbours a batch has."""
+    """Returns the number of neighbors of a batch."""
     if hasattr(batch, "blocks"):
         return int(batch.num_edges)
     return sum(int((counts > 0).sum()) for counts in batch.counts.values())
@@ -139,7 +139,7 @@ def train(model: nn.Module, loader: DataLoader, held_out: DataLoader, epochs: in
             total, edges = total + loss.item(), edges + heard(batch)
         seconds = time.perf_counter() - start
         print(
-            f"epoch {epoch}: loss {total / len(loader):.3f}, {edges:,} neighbours, {seconds:.1f} s"
+            f"epoch {epoch}: loss {total / len(loader):.3f}, {edges:,} neighbors, {seconds:.1f} s"
         )
     model.eval()
     right = count = 0

@@ -30,7 +30,7 @@ HIDDEN = 64
 
 
 class HGT(nn.Module):
-    """Two layers over the words of packages, and a learned row for every other vertex."""
+    """Two layers over the words of packages, and a learned row for every other node."""
 
     def __init__(self, data: HeteroData, words: int, classes: int) -> None:
         super().__init__()

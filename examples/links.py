@@ -1,13 +1,13 @@
 """Link prediction on the Debian packages, in plain PyTorch.
 
 Predicts which packages a package names as what it needs or goes well with. A tenth of the edges is
-hidden; GraphSAGE reads the words of packages and learns from the other edges, each beside a vertex
+hidden; GraphSAGE reads the words of packages and learns from the other edges, each beside a node
 that it does not lead to. An edge that is to be predicted, and its reverse, are not sampled.
 
     python examples/links.py --epochs 3
 
 Prints the loss of each epoch, and at the end the area under the curve (AUC) of hidden edges against
-vertices that are drawn for them, about 97 % (50 % for guessing), and how many of them are among the
+nodes that are drawn for them, about 97 % (50 % for guessing), and how many of them are among the
 10 best of 100 (hits@10), about 93 % (10 % for guessing), and their mean reciprocal rank (MRR). An
 epoch takes about 20 seconds of a core.
 """
@@ -33,7 +33,7 @@ OTHERS = 99
 
 
 class Layer(nn.Module):
-    """What a vertex has itself, and the mean of its in-neighbours' rows."""
+    """A layer that adds a node's own row and the mean of its in-neighbors' rows."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 Predicts which packages a package names, in each of five relations, as examples/links.py does
 without types: a tenth of the pairs is hidden, and a model learns from the other edges, each beside
-a vertex that it does not lead to. Here packages are also joined by the source that they are built
+a node that it does not lead to. Here packages are also joined by the source that they are built
 from and by their maintainer, and each type of edges has weights of its own (Schlichtkrull et al.,
 "Modeling Relational Data with Graph Convolutional Networks", 2018). The same model without types is
 there for comparison; both have the same pairs to tell apart.
@@ -10,7 +10,7 @@ there for comparison; both have the same pairs to tell apart.
     python examples/links_hetero.py --edges 100000
 
 Prints the loss of each epoch, and at the end of each model the area under the curve (AUC) of hidden
-edges against vertices that are drawn for them, and how many of them are among the 10 best of 100
+edges against nodes that are drawn for them, and how many of them are among the 10 best of 100
 (hits@10): of 100,000 edges, once, 94.4 % and 84.9 %, and without types 92.9 % and 79.9 %.
 """
 
@@ -36,7 +36,7 @@ Ends = tuple[torch.Tensor, torch.Tensor]
 
 
 class Layer(nn.Module):
-    """What a vertex has itself, and for each relation the mean of its in-neighbours' rows."""
+    """A layer that adds a node's own row and, per relation, the mean of its in-neighbors' rows."""
 
     def __init__(self, graph: pgs.Graph) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Layer(nn.Module):
 
 
 class RGCN(nn.Module):
-    """Two layers over the words of packages, and a learned row for every other vertex."""
+    """Two layers over the words of packages, and a learned row for every other node."""
 
     def __init__(self, graph: pgs.Graph, words: int) -> None:
         super().__init__()

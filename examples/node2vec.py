@@ -2,7 +2,7 @@
 
 Walks of node2vec become pairs of packages that are near each other, and negatives beside them; an
 embedding learns to tell the one from the other (Grover and Leskovec, 2016). It sees no section and
-no word, only who names whom. Then the sections are known by their neighbours in it, and a picture
+no word, only who names whom. Then the sections are known by their neighbors in it, and a picture
 shows the packages of some sections as t-SNE lays them out.
 
     python examples/node2vec.py [--picture node2vec.png] [--p 1] [--q 0.5] [--device cuda]
@@ -52,11 +52,11 @@ def embed(
     epochs: int = 5,
     device: str = "cpu",
 ) -> torch.Tensor:
-    """A row of unit length for each vertex: float32 [num_nodes, size], on the CPU."""
+    """A row of unit length for each node: float32 [num_nodes, size], on the CPU."""
     torch.manual_seed(0)
-    vertices = torch.arange(graph.num_nodes)
+    nodes = torch.arange(graph.num_nodes)
     walks = pgs.walks.Node2Vec(8, p=p, q=q, walks_per_seed=1, seed=0)
-    loader = DataLoader(graph, vertices, walks, batch_size=1024, shuffle=True, device=device)
+    loader = DataLoader(graph, nodes, walks, batch_size=1024, shuffle=True, device=device)
     centres, contexts = (
         torch.nn.Embedding(graph.num_nodes, size, device=loader.device) for _ in range(2)
     )
@@ -81,7 +81,7 @@ def embed(
 
 
 def accuracy(z: torch.Tensor, data: Any) -> float:
-    """How often the sections of the ten nearest training packages say a validation package's."""
+    """Returns how often the ten nearest training packages have a validation package's section."""
     train, val, labels = (torch.from_numpy(a) for a in (data.train, data.val, data.labels))
     near = (z[val] @ z[train].t()).topk(10)
     votes = torch.zeros(len(val), data.num_classes)
@@ -93,7 +93,7 @@ def laid_out(z: torch.Tensor, *, perplexity: float = 25.0, steps: int = 300) -> 
     """t-SNE of rows of unit length, by all pairs (van der Maaten and Hinton, 2008): [rows, 2]."""
     distances = (2 - 2 * z @ z.t()).clamp_(min=0)
     itself = torch.eye(len(z), dtype=torch.bool)
-    # Each row's width gives it so many neighbours: found by halving, for all rows at once.
+    # Each row's width gives it so many neighbors: found by halving, for all rows at once.
     low, high = torch.zeros(len(z), 1), torch.full((len(z), 1), 1e4)
     for _ in range(40):
         width = (low + high) / 2

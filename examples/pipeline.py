@@ -1,4 +1,4 @@
-"""What a training loop waits for, seen by the loader: GraphSAGE on the Debian packages.
+"""Shows what a training loop waits for: GraphSAGE on the Debian packages.
 
 Trains for 16 steps with each of several settings of the pipeline and prints the loader's figures:
 the part of the time that training waited for data, how many batches were ahead, and what was read.

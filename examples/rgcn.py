@@ -30,7 +30,7 @@ HIDDEN = 64
 
 
 class Layer(nn.Module):
-    """What a vertex has itself, and for each relation the mean of its in-neighbours' rows."""
+    """A layer that adds a node's own row and, per relation, the mean of its in-neighbors' rows."""
 
     def __init__(self, graph: pgs.Graph, width: int, out: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Layer(nn.Module):
 
 
 class RGCN(nn.Module):
-    """Two layers over the words of packages, and a learned row for every other vertex."""
+    """Two layers over the words of packages, and a learned row for every other node."""
 
     def __init__(self, graph: pgs.Graph, words: int, classes: int) -> None:
         super().__init__()

@@ -1,14 +1,14 @@
 """Published samplers on the Debian graph: the same model, trained on the batches of each.
 
-GraphSAGE with two layers learns the sections of packages from batches of uniform neighbours, of
+GraphSAGE with two layers learns the sections of packages from batches of uniform neighbors, of
 KGCN, VR-GCN, LADIES, FastGCN, AS-GCN, LABOR, GNNSampler's locality, GCN-BS, Thanos, PASS, MVS,
-GraphSAINT, Cluster-GCN, ShaDow and PinSAGE, and is tested on uniform neighbours each time. What a
-batch's edges are worth comes with it: a destination hears the mean of its in-neighbours by
-``block.edge_data["w"]``. VR-GCN has a history of what all vertices sent, GCN-BS and Thanos learn
-from what was sent by the edges they drew, AS-GCN's scores and PASS' attention learn from the loss,
-and MVS from the gradients of its seeds. PinSAGE's weights are visits of walks. The norms of
-GraphSAINT's walks are estimated before. Clusters are METIS', which needs pymetis; without it the
-example goes on without them.
+GraphSAINT, Cluster-GCN, ShaDow and PinSAGE, and is tested on uniform neighbors each time. A
+batch has the weights of its edges: a destination adds the mean of its in-neighbors by
+``block.edge_data["w"]``. VR-GCN has a history of the rows that all nodes sent, GCN-BS and Thanos
+learn from the rows along the edges they drew, AS-GCN's scores and PASS' attention learn from the
+loss, and MVS from the gradients of its seeds. PinSAGE's weights are visits of walks. The norms of
+GraphSAINT's walks are estimated before. Clusters are from METIS, which needs pymetis; without it
+the example leaves them out.
 
     python examples/samplers.py [--epochs 4] [--only ladies --only labor] [--device cuda]
 """
@@ -79,7 +79,7 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
 
 
 class Visited(pgs.Sampler):
-    """PinSAGE's neighbours as blocks: of each vertex those that walks from it visit most.
+    """PinSAGE's neighbors as blocks: of each node those that walks from it visit most.
 
     They need not be joined in the graph: in place of an edge's id stands how many visits it had.
     """
@@ -158,7 +158,7 @@ class Factor(nn.Module):
 
 
 class Visits(Factor):
-    """PinSAGE's importance pooling: neighbours by their visits."""
+    """PinSAGE's importance pooling: neighbors by their visits."""
 
     def forward(self, block: Any) -> Tensor:
         """[num_edges], of ``Visited``'s blocks."""
@@ -225,7 +225,7 @@ class Layer(nn.Module):
         super().__init__()
         self.own, self.heard = own, heard
         self.bias = nn.Parameter(torch.zeros(size))
-        # What was sent last, and what all vertices sent when they were last there, for VR-GCN.
+        # The rows sent last, and for VR-GCN the rows that all nodes sent in their last batches.
         self.sent: Tensor | None = None
         self.history: samplers.learned.History | None = None
 
@@ -266,7 +266,7 @@ class Model(nn.Module):
 
 
 class Losses(NamedTuple):
-    """Of the vertices of a batch that are trained on: what the loss is made of."""
+    """The training nodes of a batch, their scores, losses, and shares in the loss."""
 
     nodes: Tensor
     scores: Tensor
@@ -281,12 +281,15 @@ class Losses(NamedTuple):
 def losses_of(
     scores: Tensor, batch: Any, labels: Tensor, training: Tensor, factor: Factor
 ) -> Losses:
-    """Of the seeds that are trained on, all alike, and of MVS' by the chances that they had; of
-    GraphSAINT's subgraphs those of their vertices that are, by their norms."""
+    """Returns the losses of a batch's training nodes.
+
+    Seeds have equal shares, MVS' seeds shares by their probabilities, and the training nodes in
+    GraphSAINT's subgraphs shares by their norms.
+    """
     norm = factor.node[batch.nodes] if isinstance(factor, Norms) else batch.extra.get("node_norm")
     share = batch.extra.get("loss_weight")
     if share is not None:
-        # Of each seed once; 0 of those that did not stay.
+        # Each seed occurs once; seeds that did not stay have the weight 0.
         nodes, ours = batch.blocks[-1].dst_nodes, share > 0
     elif norm is not None:
         nodes, ours = batch.nodes, training[batch.nodes]

@@ -2,13 +2,13 @@
 
 The task is that of examples/links.py, with the same hidden edges: which packages a package names as
 what it needs or goes well with. SEAL looks at a link alone: at the subgraph around both ends, from
-which the link is taken out, whose vertices are labelled by their distances to the ends (DRNL). A
+which the link is taken out, whose nodes are labelled by their distances to the ends (DRNL). A
 GNN reads labels and words, and scores the subgraph.
 
     python examples/seal.py --epochs 3
 
 Prints the loss of each epoch, and at the end the area under the curve (AUC) of hidden edges against
-vertices that are drawn for them, about 98 % (50 % for guessing). An epoch is 20,000 links, a
+nodes that are drawn for them, about 98 % (50 % for guessing). An epoch is 20,000 links, a
 sixteenth of them, and as many negatives, and takes about 15 seconds of a core.
 """
 
@@ -46,7 +46,7 @@ class Around(NamedTuple):
 
 
 def around(graph: pgs.Graph, sampler: Any, pairs: torch.Tensor, x: torch.Tensor) -> Around:
-    """Those of links [2, N], with the words of their vertices."""
+    """Returns the subgraphs around links [2, N], with the words of their nodes."""
     made = sampler.sample_many(graph, list(pairs.T.contiguous()))
     sizes = torch.tensor([each.num_nodes for each in made])
     first = sizes.cumsum(0) - sizes
@@ -60,7 +60,7 @@ def around(graph: pgs.Graph, sampler: Any, pairs: torch.Tensor, x: torch.Tensor)
 
 
 class Layer(nn.Module):
-    """What a vertex has itself, and the mean of its in-neighbours' rows."""
+    """A layer that adds a node's own row and the mean of its in-neighbors' rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Layer(nn.Module):
 
 
 class SEAL(nn.Module):
-    """Two layers over words and labels; both ends and the mean of all vertices are scored."""
+    """Two layers over words and labels; both ends and the mean of all nodes are scored."""
 
     def __init__(self, words: int) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class SEAL(nn.Module):
         links = len(batch.first)
         total = h.new_zeros(links, HIDDEN).index_add(0, batch.link, h)
         mean = total / torch.bincount(batch.link, minlength=links).unsqueeze(1)
-        # The ends are the first vertices.
+        # The ends are the first nodes.
         both = self.turn(h[batch.first]) * h[batch.first + 1]
         score: torch.Tensor = self.score(torch.cat([both, mean], dim=1)).squeeze(1)
         return score
@@ -118,7 +118,7 @@ def main() -> None:
     data = datasets.debian()
     x = torch.from_numpy(data.words())
     src, dst = torch.from_numpy(data.src), torch.from_numpy(data.dst)
-    # As in examples/links.py.
+    # A tenth of the undirected links is hidden, as in examples/links.py.
     pair = torch.minimum(src, dst) * len(x) + torch.maximum(src, dst)
     kinds, kind = torch.unique(pair, return_inverse=True)
     hidden = (torch.rand(len(kinds)) < 0.1)[kind]

@@ -4,13 +4,13 @@ Packages come one after the other, in an order that is drawn, since the archive'
 when they came. When one arrives, its words and its relations to packages that are there are known,
 and the sections of those; its own section is to be predicted. So a batch may hold nothing that is
 later than its seed: ``temporal=`` draws edges that are not. The same model is trained without times
-as well: neighbours that came later, and their sections, make it look better than it is.
+as well: neighbors that came later, and their sections, make it look better than it is.
 
     python examples/temporal.py --epochs 3
 
 Takes 20 seconds on a core. Prints the loss of each epoch, and the accuracy on the validation
 packages as they arrive, about 68 % (65 % where the model was trained without times), and in
-hindsight, with neighbours of any time: 74 % (76 %), which is what leaks look like.
+hindsight, with neighbors of any time: 74 % (76 %), which is what leaks look like.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def ends(graph: pgs.Graph) -> tuple[Any, Any]:
 
 
 class Layer(nn.Module):
-    """What a vertex has itself, and the mean of its in-neighbours' rows."""
+    """A layer that adds a node's own row and the mean of its in-neighbors' rows."""
 
     def __init__(self, out: int) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class SAGE(nn.Module):
 
     def forward(self, batch: Any, sections: torch.Tensor) -> torch.Tensor:
         known = sections[batch.input_nodes]
-        # Each seed is the first vertex of its tree, and in no other.
+        # Each seed is the first node of its tree, and in no other.
         known[: len(batch.output_nodes)] = self.sections.num_embeddings - 1
         h = self.words(batch.x) + self.sections(known)
         for block, layer in zip(batch.blocks, self.layers, strict=True):
@@ -89,8 +89,8 @@ class SAGE(nn.Module):
 def accuracies(
     graph: pgs.Graph, when: torch.Tensor, data: datasets.Debian, timed: bool, epochs: int
 ) -> tuple[float, float]:
-    """Of a model that was trained with or without times: of the validation packages as they arrive,
-    and with neighbours of any time."""
+    """Returns two accuracies on the validation packages: as they arrive, and with neighbors of any
+    time."""
     sections = torch.from_numpy(data.labels).long()
     rows = {"x": torch.from_numpy(data.words())}
     by_time = pgs.PGSampler(FANOUTS, temporal="since")

@@ -27,7 +27,7 @@ BATCHES = 16
 # Seeds of an epoch of a loader, and how many of its batches are compared.
 EPOCH, COMPARED = 32 * 1024, 4
 FEATURES = 64
-# What is compared of a result: all that a name leads to, until an array comes. A link batch calls
+# The compared parts of a result: names are followed until they lead to an array. A link batch calls
 # the batch inside it "sampled" or "minibatch", by version.
 FIELDS = (
     *("blocks", "sampled", "minibatch", "indptr", "indices", "edge_ids", "src_nodes", "nodes"),

@@ -13,8 +13,8 @@ old, and the next round new, old, old, new; the ratio is taken within a round. T
 median ratio of the rounds: at most 1.01 on a CPU and 1.02 on a GPU, and for calls below 20 us at
 most 0.2 us more. Status 1 says that the gate failed or that results differ.
 
-A round in which other processes took more than 5 % of the cores is repeated when they rest. Where
-they do not, there is no verdict and the status is 2; --force prints the ratios all the same.
+A round in which other processes took more than 5 % of the cores is repeated when they rest. If
+they never rest, there is no verdict and the status is 2; --force prints the ratios all the same.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Row:
         )
 
     def fault(self, device: str) -> str | None:
-        """What the gate has against the row, None if it passes."""
+        """Returns why the gate refuses the row, or None if the row passes."""
         if self.old_us < SHORT_US:
             if self.more_us <= SHORT_MORE_US:
                 return None
@@ -248,7 +248,7 @@ def same_results(case: str, both: Sequence[Process]) -> None:
 
 
 def calls_of_a_slice(both: Sequence[Process]) -> int:
-    """How many calls take about as long as a slice of a round.
+    """Returns the number of calls that take about as long as a slice of a round.
 
     Both builds run as many, so that their loaders are at the same epoch and both are warm.
     """

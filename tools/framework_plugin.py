@@ -165,7 +165,7 @@ class Plugin:
             file.write(json.dumps(words) + "\n")
 
     def uses_ours(self, item: Any) -> bool:
-        """Whether a test makes a sampler or loader of one of the names that we took."""
+        """True if a test creates a sampler or loader of one of the replaced names."""
         if self.by_loaders:
             return not any(each in item.nodeid for each in NOT_ALONE)
         classes = tuple(each for each in self.ours.values() if isinstance(each, type))
@@ -241,7 +241,7 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def is_not_offered(error: BaseException) -> bool:
-    """Whether it was raised in a file of ours, here or, as torch then says, in a worker."""
+    """True if the error was raised in a file of ours, here or in a worker, as torch's text says."""
     import pygsampler
 
     folder = os.path.dirname(pygsampler.__file__)

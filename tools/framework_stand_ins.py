@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-# What GraphStorm imports, and its tests of loading do without.
+# Modules that GraphStorm imports, and that its tests of loading do without.
 STAND_INS = {
     "autogluon",
     "boto3",

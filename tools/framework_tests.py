@@ -9,8 +9,9 @@
 The tests are those of the checkout, best of the version that is installed; what they import is the
 installed package. In memory, and in processes of their own, their names of samplers and loaders
 stand for ours, and PyG believes that it has what ours do without: pyg-lib, torch-sparse for the
-samplers of subgraphs, and its METIS. What DGL's tests of subgraphs would download is a generated
-graph. Of every file that names one of them those tests run that use it, and each is counted once.
+samplers of subgraphs, and its METIS. A generated graph replaces the one that DGL's tests of
+subgraphs download. In every file that names a replaced class, the tests that use it run and are
+counted once.
 Checkouts of RelBench, PyGOD and ContextGNN, and cugraph-gnn, whose loaders' tests have stores that
 stand in for cuGraph's, run all of their tests, whose programs name our classes. GraphStorm, whose
 loaders sample by subclasses of DGL's samplers, is imported from its checkout, and what it needs and
@@ -23,7 +24,7 @@ is not installed, such as language models, is an empty module. Counted are:
     not run       skipped, or passed before any class of ours was used, or wants the network
     failed        anything else
 
-Status 0 where nothing failed, 1 where something did, 2 where nothing could be run.
+Status 0 if nothing failed, 1 if something did, 2 if nothing could run.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ STAND_INS = (
     "import sys\nfrom framework_stand_ins import EmptyModules\n"
     "sys.meta_path.append(EmptyModules())\n"
 )
-# Of a file's tests together; those that start processes take a minute each.
+# Seconds for all tests of a file; tests that start processes take a minute each.
 TIMEOUT = 3600
 
 
@@ -68,14 +69,14 @@ class Peer(NamedTuple):
     without: tuple[str, ...]
     # Folders of modules that its tests share.
     path: tuple[str, ...] = ()
-    # Whether its tests get to our classes by code of its own, so that all of them run.
+    # True if its tests reach our classes by code of its own, so that all of them run.
     indirect: bool = False
-    # Whether its tests can be run again with its own classes.
+    # True if its tests can run again with its own classes.
     own: bool = True
-    # What is installed besides the tests, by its name on PyPI, if it is another.
+    # Further packages that have to be installed, by their names on PyPI.
     also: tuple[str, ...] = ()
     files: str = "test_*.py"
-    # Whether modules that it imports may be empty ones.
+    # True if modules that it imports may be empty.
     stand_ins: bool = False
 
 
@@ -245,7 +246,7 @@ def in_a_child(
         printed = log.read_text(errors="replace")
     if not any("all" in line for line in lines):
         raise SystemExit(f"{' '.join(command)}: status {status}\n{printed}")
-    # Of the lines of a test the last counts, but for an end that follows a failure.
+    # The last line of a test counts, except for an end that follows a failure.
     results: dict[str, Result] = {}
     for line in lines:
         for test in line.get("all", ()):

@@ -81,7 +81,7 @@ def of_visits(visits: Any, seeds: Sequence[int]) -> Sample:
 
 
 def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callable[[Any], Sample]]:
-    """Of each title what samples around the seeds."""
+    """Returns the functions that sample around the seeds, by title."""
 
     def blocks(sampler: Any) -> Callable[[Any], Sample]:
         return lambda seeds: of_blocks(sampler.sample(graph, seeds, epoch=0, batch=0))
@@ -96,7 +96,7 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
         return [v, graph.indices.tolist()[graph.indptr.tolist()[v]]]
 
     hops: dict[str, Any] = {"fanouts": [3, 3], "seed": 1}
-    # Those in the direction of the seed from the middle.
+    # Neighbors in the direction from the middle to the seed.
     attention: dict[str, Any] = {
         "W1": np.eye(2, dtype=np.float32),
         "W2": np.eye(2, dtype=np.float32),

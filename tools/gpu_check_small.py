@@ -127,7 +127,7 @@ def segments(device: str) -> None:
                         ).sum().backward()
                         found.append([made.detach().cpu(), *(one.grad.cpu() for one in inputs)])
                     for place, (a, b) in enumerate(zip(*found, strict=True)):
-                        # Those of weights are added in another order.
+                        # Gradients of weights are added in another order.
                         alike = torch.equal(a, b) if place < 2 else torch.allclose(a, b, 1e-4, 1e-3)
                         assert alike, (kind, shape, bits)
                 if heads:
@@ -609,8 +609,8 @@ def contexts() -> None:
     context_graphs.assert_equal_contexts(got, want)
 
 
-# What the kernels of each file are called, {a,b} being either. tests/packaging/test_gpu_check.py
-# compares them with the sources, whose macros make most of the names.
+# The names of the kernels of each file, with {a,b} for either of two: test_gpu_check.py in
+# tests/packaging compares them with the sources, whose macros make most of the names.
 KERNELS = {
     "attention": "attention_{forward,backward}{,_shared} "
     "attention_{fold,pieces,scores,scores_back}",

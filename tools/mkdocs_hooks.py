@@ -1,4 +1,4 @@
-"""What mkdocs is told about files of the repository that are not in docs/.
+"""Hooks of mkdocs for files of the repository that are not in docs/.
 
 Pages link to other files by their place in the repository, so that the links work where the pages
 are read as files too. On the site a link to the change log or the contributors' page leads to that
@@ -43,7 +43,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     def link(found: re.Match[str]) -> str:
         return _link(found, place, config.extra["repository"])
 
-    # Every second part is a fence. What it says to the tests after the language is not Markdown.
+    # Every second part is a fence. Its words for the tests, after the language, are not Markdown.
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(link, part) for part in parts[::2]]
     parts[1::2] = [re.sub(r"\A```(\w+) .*", r"```\1", part) for part in parts[1::2]]

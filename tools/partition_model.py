@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a batch of a graph in parts would cost on many machines, by a model of measured constants.
+"""Models the cost of a batch of a partitioned graph on many machines, from measured constants.
 
     python tools/partition_model.py --picture docs/assets/parts.png
 
-Measured are (``benchmarks/results/parts.json``) the rows and edges of each hop of a batch, how long
-it takes to draw and number them on one machine, and how long a round takes beside the network; the
-network is assumed. Vertices are spread evenly, so that a share of 1 - 1/machines of the rows lies
-elsewhere: a graph that was cut well has less.
+``benchmarks/results/parts.json`` has the measured rows and edges of each hop of a batch, the time
+to draw and number them on one machine, and the time of a round without the network; the network is
+assumed. Nodes are spread evenly, so that a share of 1 - 1/machines of the rows is on other
+machines: a graph that was cut well has less.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _QUESTION, _ANSWER = 12 * 8 + 160, (16 + 8 + 2) * 8
 
 @dataclass(frozen=True)
 class Network:
-    """What a machine sends and receives at once, and how long a message takes."""
+    """The bandwidth of a machine in each direction, and the time of a message."""
 
     gigabits: float = 100.0
     microseconds: float = 20.0
@@ -54,7 +54,7 @@ def batch(record: dict[str, Any], machines: int, network: Network) -> dict[str, 
         "machines": machines,
         "bytes": size,
         "messages": messages,
-        # As much is sent as received, beside each other.
+        # A machine sends as much as it receives, both at the same time.
         "network": size * 8 / (network.gigabits * 1e9),
         "rounds": rounds,
         "sampling": alone,

@@ -383,7 +383,7 @@ class Comparison:
     """Compares batches of PyG's loader and ours, or of both samplers, as a script asks for them."""
 
     def __init__(self) -> None:
-        # How many batches differ first in what; "": in nothing.
+        # The number of batches by the first part that differs; "" counts equal batches.
         self.differences: dict[str, int] = {}
         # Nodes of each hop and edges of each hop of all batches, by PyG's and by ours.
         self.counts: list[dict[str, int]] = [{}, {}]

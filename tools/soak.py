@@ -41,7 +41,7 @@ Reading = dict[str, float]
 
 
 def read(device: str) -> Reading:
-    """What the process holds now."""
+    """Returns the memory and handles that the process holds now."""
     import pygsampler as pgs
 
     with open("/proc/self/statm") as file:
@@ -65,7 +65,7 @@ def read(device: str) -> Reading:
 
 
 def verdict(readings: list[Reading]) -> list[str]:
-    """What is not flat, in sentences: the last third of the readings against the third before."""
+    """Returns a sentence for each reading that grew from its second third to its last."""
     warm = readings[int(len(readings) * WARM) :]
     third = len(warm) // 3
     if third < 3:

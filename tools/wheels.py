@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Makes the wheels that go to PyPI: one for each architecture, for CPython 3.10 and newer.
 
-``make wheels`` builds that of this machine; ``make wheels ARCH='x86_64 aarch64'`` those of both.
-They lie in wheelhouse/, with a report in wheels.json. Each is for manylinux_2_28, and of the stable
-ABI: the same file serves every CPython.
+``make wheels`` builds the wheel of this machine, ``make wheels ARCH='x86_64 aarch64'`` both. They
+are written to wheelhouse/, with a report in wheels.json. Each is for manylinux_2_28, and of the
+stable ABI: the same file serves every CPython.
 
 The C parts are compiled by zig (the package ziglang of PyPI), for either architecture, against the
 headers and the symbol versions of glibc 2.28, whatever this machine has: gcc would link them to the
-newest versions here. 2.28 is not what the extension asks for, which is less; it is the oldest that
-has all that the package uses at run time (os.memfd_create, for forked workers, came with 2.27).
+newest versions here. The extension asks for less than 2.28, which is the oldest version that has
+all that the package uses at run time (os.memfd_create, for forked workers, came with 2.27).
 
-Each wheel is checked (auditwheel, abi3audit, and what the extension needs, exports and names). That
-of this machine is then installed into a fresh environment and tried with tools/smoke.py, where PATH
-leads to no compiler and no Go. tests/packaging tries it on other Pythons, and the wheel of aarch64
-under emulation.
+Each wheel is checked (auditwheel, abi3audit, and the libraries, exports and names of the
+extension). The wheel of this machine is then installed into a fresh environment and tried with
+tools/smoke.py, where PATH leads to no compiler and no Go. tests/packaging tries it on other
+Pythons, and the wheel of aarch64 under emulation.
 """
 
 from __future__ import annotations

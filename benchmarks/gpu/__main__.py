@@ -62,7 +62,7 @@ _MODULES = {
     "typed": "benchmarks.gpu.hetero",
     **{name: f"benchmarks.research.{name}" for name in _RESEARCH},
 }
-# Of the budget, where all parts share it.
+# The shares of the parts in the budget.
 _SHARES = {
     "latency": 5,
     "calls": 2,
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     clock = record.Budget(options.budget)
     failed = 0
     for part in chosen:
-        # What a part leaves goes to those after it.
+        # The time that a part leaves goes to the next parts.
         budget = record.Budget(max(clock.left(), 1) * _SHARES[part] / total)
         total -= _SHARES[part]
         print(f"\n== {part}, up to {budget.seconds:.0f} s", flush=True)

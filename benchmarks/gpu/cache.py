@@ -1,6 +1,6 @@
 """Rows that are page-locked on the host and in part on the device: what a cache brings and costs.
 
-Of a table a tenth is cached, and ids hit it as often as each row of the record says. Beside the
+A tenth of a table is cached, and ids hit it as often as each row of the record says. Beside the
 cache, static or of what was read lately, stand the same rows without one, over the link, and all of
 them on the device. Then what it takes to count a batch's ids, and to change a cache for an epoch.
 """

@@ -1,7 +1,7 @@
-"""What the public calls take beside the engine, and where the rest goes.
+"""Measures the time of the public calls next to the engine, and its parts.
 
-One graph and one set of batches for all of them, in turns within a round, so that what else the
-machine does falls on all alike. Times are of one batch, in microseconds.
+One graph and one set of batches for all of them, in turns within a round, so that other
+work of the machine affects all alike. Times are of one batch, in microseconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is measured: a shape, a batch size and fanouts, and what others took for it."""
+"""The measured cases: a shape, a batch size and fanouts, and the times of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this GPU can do at most: random reads, atomics, copies, launches."""
+"""Measures the limits of this GPU: random reads, atomics, copies, launches."""
 
 from __future__ import annotations
 

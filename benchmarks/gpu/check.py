@@ -13,7 +13,7 @@ from .cases import Case
 from .direct import Direct, unequal
 from .graphs import Made
 
-# Of a batch for the comparison with the CPU, which has more to do for a large one.
+# The seeds of a batch that is compared with the CPU, which takes long for a large one.
 _SEEDS = 256
 # Two sets of seeds differ in the number of edges by the hubs among them.
 _NOISE = 0.04

@@ -118,7 +118,7 @@ class Direct:
 
 
 def unequal(got: Any, want: Any) -> str | None:
-    """Where two MiniBatches differ; None where they are equal byte for byte."""
+    """Returns the first difference of two MiniBatches, or None if they are equal byte for byte."""
     pairs = [(name, got, want) for name in ("input_nodes", "output_nodes", "output_index")]
     for hop, (mine, theirs) in enumerate(zip(got.blocks, want.blocks, strict=True)):
         pairs += [

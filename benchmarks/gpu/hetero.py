@@ -38,7 +38,7 @@ _CHECKED = 3
 _PIECES = 16
 _LATEST = 1000
 _CHOSEN = [1024, 1024]
-# Of the CPU's LABOR, a batch of which takes one core a hundred times as long.
+# The rounds of the CPU's LABOR, whose batches take a core a hundred times as long.
 _FEW_ROUNDS = 6
 
 

@@ -1,4 +1,4 @@
-"""What the kernels of one call take, by the profiler's clock."""
+"""Measures the kernels of one call by the profiler's clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 import pygsampler as pgs
 
-# What makes NextDoor's scheduling index; the rest of a call by transits is sampling.
+# The kernels that build NextDoor's scheduling index; the rest of a call by transits samples.
 _INDEX = ("khop_enter32", "khop_enter64", "transit_open", "transit_place")
 
 

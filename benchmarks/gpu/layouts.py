@@ -59,7 +59,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def arrays_of(batch: Any) -> list[np.ndarray[Any, Any]]:
-    """What a batch has."""
+    """Returns the arrays of a batch."""
     here = batch.cpu().numpy()
     blocks = [getattr(block, name) for block in here.blocks for name in ("indices", "edge_ids")]
     return [*blocks, *here.extra.values()]

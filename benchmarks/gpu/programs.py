@@ -147,7 +147,7 @@ def timed(calls: int, call: Callable[[int], Any], skip: int = 5) -> list[float]:
 
 
 def ours(sampler: Any, graph: pgs.Graph, sets: list[torch.Tensor]) -> dict[str, Any]:
-    """What a batch takes: a user's call, the engine's part, one of many."""
+    """Measures a batch: a user's call, the engine's part, and one of many batches."""
     user = timed(
         _CALLS,
         lambda i: sampler.launch(

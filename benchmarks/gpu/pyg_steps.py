@@ -75,7 +75,7 @@ class OfPyg(torch.nn.Module):
         """All sources are targets too, whose degrees count."""
         rows, (src, dst) = block.num_src_nodes, block.edge_index
         if isinstance(block, StaticBlock):
-            # What fills the block up ends in targets that are not in use, but as sources they are.
+            # Padding edges end in unused targets, whose rows are used as sources.
             dst = torch.where(block.edge_mask, dst, src)
         loops = torch.arange(rows, device=src.device)
         edges = torch.stack([torch.cat([src, loops]), torch.cat([dst, loops])])

@@ -32,7 +32,7 @@ _STEPS, _CHECKED = 60, 8
 
 
 class Layer(torch.nn.Module):
-    """What a vertex has itself, and for each type of edges the mean of its in-neighbours' rows."""
+    """A layer that adds a node's own row and, per edge type, the mean of its in-neighbors' rows."""
 
     def __init__(self, graph: pgs.Graph, width: int, out: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How near a batch is to what the GPU could do: work of a batch over the ceilings.
+"""Compares a batch with the limits of the GPU: its least work over the ceilings.
 
 The work is counted in a batch itself, for an engine that reads and writes nothing twice:
 

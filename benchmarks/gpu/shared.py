@@ -26,7 +26,8 @@ from .throughput import in_flight, many
 
 # G random reads a second of one GPU: of its own memory, and of another one's.
 LOCAL, REMOTE = 38.0, 6.6
-# Of what is shared, which each GPU has; the last ones are where the wires should cost little.
+# The parts of the shared arrays that each GPU has a copy of; at the last ones the links should
+# cost little.
 REPLICATED = (0.0, 0.1, 0.3, 0.7)
 # shape, hot vertices first, fanouts as PGSampler takes them, outermost hop first, and batches
 # that take some 50 ms
@@ -40,7 +41,7 @@ BATCH, FLIGHTS, ROUNDS = 1024, 8, 7
 # The programs of processes; each has a GPU.
 RANK = "benchmarks.gpu.shared_rank"
 EPOCH = "benchmarks.gpu.shared_epoch"
-# Of one process with a thread for each GPU.
+# The ways of one process with a thread for each GPU.
 WAYS = ("engine", "engine, many to a call", "sample_many")
 
 

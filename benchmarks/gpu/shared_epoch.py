@@ -30,7 +30,7 @@ from .graphs import make
 from .training_steps import stepping
 
 _WIDTH = 128
-# Of ogbn-papers100M: the vertices that are trained on, of all.
+# The training nodes of ogbn-papers100M, and all its nodes.
 _TRAINED, _OF = 1_207_179, 111_059_956
 _WRITTEN = 10_000  # rows that are not zeros
 _EPOCHS = 3

@@ -19,7 +19,7 @@ from .record import Budget, Record
 FLIGHTS = (1, 2, 4, 8)
 MANY = (4, 8, 16)
 _ROUNDS = 7
-# Of each shape the small batches first: for those the asked figure is 10 us.
+# The small batches of each shape come first, since their target is 10 us.
 _LEAST_BATCHES, _LEAST_SECONDS = 64, 0.02
 
 

@@ -164,7 +164,7 @@ def shrink() -> None:
 
 
 def about(made: Made) -> dict[str, Any]:
-    """What all models have in common."""
+    """Returns the facts that all models have in common."""
     return {
         "features": models.FEATURES, "hidden": models.HIDDEN, "classes": models.CLASSES,
         "heads": models.HEADS, "optimizer": "Adam, fused", "graph": made.name, "steps": _STEPS,

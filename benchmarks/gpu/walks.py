@@ -230,7 +230,7 @@ def latency(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) -> d
 
 
 def samplers(shape: str) -> dict[str, Callable[..., pgs.RandomWalk]]:
-    """What is measured, by name; each takes further options."""
+    """Returns the measured walks by name; each takes further options."""
 
     def of(**options: Any) -> Callable[..., pgs.RandomWalk]:
         return lambda **more: pgs.RandomWalk(LENGTH, direction="in", seed=7, **options, **more)

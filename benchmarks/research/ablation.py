@@ -1,4 +1,4 @@
-"""What each idea brings: the modes side by side on the shapes of the paper's Table II.
+"""Measures the gain of each idea: the modes side by side on the shapes of the paper's Table II.
 
 `bsp` samples hop by hop with the sizes read back in between, as DGL does; `fused` is all hops in
 one launch, assigned statically (the paper's "DGL+Fusion"); `persistent` all hops in one launch with
@@ -66,7 +66,7 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
     if trial:
         shapes, cases = ("tiny",), cases[:3]
     for place, shape in enumerate(shapes):
-        # What is left of the budget, dealt to the shapes that are left.
+        # The remaining budget is shared by the remaining shapes.
         share = Budget(budget.left() / (len(shapes) - place))
         if share.over():
             record.skip(shape)

@@ -131,7 +131,7 @@ def triads(u: Any, v: Any) -> dict[str, float]:
     some = pairs > 0
     return {
         "closed_triads": float(around.sum() / 2),
-        # Of no node with two neighbors it is 0, as of no node at all.
+        # The coefficient is 0 without nodes, or without nodes of two neighbors.
         "clustering": float(around[some] @ (1 / pairs[some])) / max(len(ids), 1),
     }
 
@@ -234,7 +234,7 @@ def counters(command: Sequence[str]) -> tuple[dict[str, int], str]:
 def cache(name: str, epochs: int) -> dict[str, Any]:
     """Returns the misses of sampling by each way, less those of a process that samples nothing.
 
-    Where the machine does not count them, the record has a ``reason``.
+    If the machine does not count them, the record has a ``reason``.
     """
     row: dict[str, Any] = {"graph": name}
     # First of nothing, which takes no time where there are no counters.

@@ -61,9 +61,9 @@ def debian() -> Case:
 def communities(name: str, nodes: int, edges: int, classes: int, share: float, seed: int) -> Case:
     """A symmetric graph of small communities in classes, with popular nodes, ids at random.
 
-    Of the edges 6 of 10 stay in a community of some 50, 3 in its class, and one goes anywhere, by
-    a popularity with a power law. Features are the class' own behind noise, so that neighbors
-    help; one label in ten is another one.
+    Six of ten edges stay in a community of some 50 nodes, three in its class, and one goes
+    anywhere, by a popularity with a power law. Features are the class' own behind noise, so that
+    neighbors help; one label in ten is another one.
     """
     rng = np.random.default_rng(seed)
     community = np.sort(rng.integers(nodes // 50, size=nodes))

@@ -203,7 +203,7 @@ def models(case: Case) -> Iterator[tuple[str, list[tuple[str, float | None, Trai
         layers = research.locality_layers(nodes=LAYER_NODES, reuse=reuse, seed=0)
         ways.append((f"by degree, reuse {reuse:g}", None, Training(case, graph, layers, count)))
     yield "FastGCN", ways
-    # As many draws in an epoch as the graph has nodes.
+    # An epoch has as many draws as the graph has nodes.
     count = -(-graph.num_nodes // SAINT_BUDGET)
     vanilla, marked = saint()
     base = ("vanilla", None, Training(case, all_marked(graph), vanilla, count))

@@ -40,7 +40,7 @@ from ..gpu.roofline import work
 SHAPES = ("products", "reddit", "arxiv")
 BATCHES = (4_000, 8_000, 16_000, 32_000, 40_000, 80_000, 100_000, 200_000)
 FANOUTS = (10, 15, 30)
-# Of the paper's figures for sorting.
+# The cases of the paper's figures for sorting.
 LARGEST = {"products": Case("products", 1_200_000, (15,))}
 HOPS = ((1024, (10, 10)), (1024, (5, 10, 15)), (8192, (10, 10)))
 SWEPT = (("products", 8_000), ("products", 200_000), ("reddit", 8_000), ("reddit", 200_000))

@@ -43,7 +43,7 @@ _ROUNDS = 3
 
 
 class Process:
-    """What the process has been told, and its device."""
+    """The settings of the process, and its device."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.rank, self.world = given["rank"], given["world"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.style import comments, docstrings, names, prose
+from tests.style import comments, docstrings, names, openings, prose
 from tests.style.findings import ROOT
 
 CHECKERS = {
@@ -16,6 +16,7 @@ CHECKERS = {
     "docstrings": docstrings.find,
     "prose": prose.find,
     "comments": comments.find,
+    "openings": openings.find,
 }
 
 

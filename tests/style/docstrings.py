@@ -1,6 +1,6 @@
 """Finds docstrings without a subject, without a summary, or silent about arguments.
 
-That lines have at most 100 characters is held by ruff.
+Ruff holds that lines have at most 100 characters.
 """
 
 from __future__ import annotations

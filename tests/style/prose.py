@@ -48,6 +48,10 @@ QUOTATIONS = re.compile(
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 GENERATED = re.compile(r"<!-- figures? \w+ -->.*?<!-- end -->", re.DOTALL)
+# Lines up to an empty one or the next item of a list, without the item's mark.
+PARAGRAPH = re.compile(
+    r"^ *(?:[-*] +|\d+\. +)?(\S.*(?:\n(?! *(?:[-*]|\d+\.) ) *\S.*)*)", re.MULTILINE
+)
 LITERAL = re.compile(r"``[^`]*``|`[^`]*`")
 TARGET = re.compile(r"\]\([^)\s]*\)|^\[[^\]]*\]: .*$|https?://\S+", re.MULTILINE)
 DOCTEST = re.compile(r"^ *(?:>>>|\.\.\.) .*$", re.MULTILINE)
@@ -88,6 +92,15 @@ def long_lines(text: str) -> Iterator[int]:
     for number, line in enumerate(TARGET.sub("", text).splitlines(), 1):
         if len(line) > WIDTH and not line.lstrip().startswith(("|", "!")):
             yield number
+
+
+def paragraphs(text: str) -> Iterator[tuple[str, int]]:
+    """Yields each paragraph and list item of prose in `text`, and its first line."""
+    for pattern in (FENCE, GENERATED, COMMENT):
+        text = pattern.sub(_blank, text)
+    text = re.sub(r"^ *[#|!].*$", "", text, flags=re.MULTILINE)
+    for match in re.finditer(PARAGRAPH, text):
+        yield match[1], text.count("\n", 0, match.start(1)) + 1
 
 
 def house_words(text: str) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""What loaders take beside samples: PyG's batches, rows of features, the pipeline."""
+"""Tables of the costs of loaders besides samples: PyG's batches, feature rows, the pipeline."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pyg_layers(record: Record) -> str:
 
 @figure("pyg_share.json", unmeasured("python -m benchmarks.pyg_breakdown", "figures"))
 def pyg_share(record: Record) -> str:
-    """What a batch of PyG's loader is made of, by how far ahead batches are sampled."""
+    """Returns the parts of a batch of PyG's loader, by the number of batches sampled ahead."""
     parts: dict[tuple[str, Any], dict[str, Record]] = {}
     for row in record["rows"]:
         parts.setdefault((row["graph"], row["prefetch"]), {})[row["part"]] = row

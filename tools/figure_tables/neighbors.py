@@ -40,7 +40,7 @@ def gpu_latency(record: Record) -> str:
 
 @figure("gpu/calls.json", NONE_OF_GPU)
 def gpu_calls(record: Record) -> str:
-    """What the public calls take beside the engine: microseconds a batch."""
+    """Returns the times of the public calls next to the engine, in microseconds per batch."""
     ways = list(record["rows"][0]["us"])
     rows = [[way, *(f"{row['us'][way]['median']:.1f}" for row in record["rows"])] for way in ways]
     head = ["a batch, us", *(" ".join(case(row)) for row in record["rows"])]
@@ -63,7 +63,7 @@ def gpu_cugraph() -> str:
     return table(head, rows, 6)
 
 
-# Of a file beside the benchmark, which no run writes.
+# Its figures are in a file of the benchmark that no run writes.
 FIGURES["gpu_cugraph"] = gpu_cugraph
 
 
@@ -123,7 +123,7 @@ def gpu_ablation(record: Record) -> str:
 
 @figure("gpu/roofline.json", NONE_OF_GPU)
 def gpu_roofline(record: Record) -> str:
-    """How near to what the GPU can do."""
+    """Returns the share of the GPU's limits that batches reach."""
     rows = [
         [
             *case(row),

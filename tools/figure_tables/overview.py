@@ -12,7 +12,7 @@ from figure_tables.record import FIGURES, kept_rows, peer_rows, table
 SHAPE, SEEDS, FANOUTS = "products", 1024, [10, 10]
 CASE = f"{SEEDS}x({','.join(map(str, FANOUTS))})"
 
-# Of the chart: where bars begin, the width of the longest, and the height of a line.
+# The start of the bars in the chart, the width of the longest, and the height of a line.
 LEFT, WIDTH, LINE = 250, 400, 26
 
 

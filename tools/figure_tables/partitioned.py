@@ -41,7 +41,7 @@ def parts_model(record: Record) -> str:
     "No figures for this version yet; `python -m benchmarks.replication` counts them.\n",
 )
 def copies(record: Record) -> str:
-    """Which part of a shared graph's reads its copies answer."""
+    """Returns the part of a shared graph's reads that its copies answer."""
     rows = []
     for row in record["rows"]:
         for name, of in ((row["graph"], "pages"), ("the hottest rows of as many bytes", "rows")):

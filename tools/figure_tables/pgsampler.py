@@ -91,5 +91,5 @@ def convergence(record: Record) -> str:
 
 @figure("convergence-cuda.json", _CURVES)
 def convergence_of_gpu(record: Record) -> str:
-    """Likewise, sampled and trained on a GPU."""
+    """Returns the same accuracies, sampled and trained on a GPU."""
     return _curves(record)

@@ -41,7 +41,7 @@ def gpu_programs(record: Record) -> str:
     "gpu/program_roofline.json", unmeasured("python -m benchmarks.program_roofline --out FOLDER")
 )
 def gpu_program_roofline(record: Record) -> str:
-    """What of a program's batch is its memory's."""
+    """Returns the part of a program's batch that its memory traffic explains."""
     rows = [
         [
             *(row["shape"], row["setting"]),

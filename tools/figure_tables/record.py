@@ -16,16 +16,16 @@ SHOWN_PACKAGES = {"dgl": "DGL", "torch": "PyTorch", "numpy": "NumPy"}
 
 Record = dict[str, Any]
 
-# What stands in the pages, by name.
+# The functions that write the figures of the pages, by name.
 FIGURES: dict[str, Callable[[], str]] = {}
 
 
 def figure(
     name: str, none: str = NONE, *, of: Callable[[Record], bool] = bool
 ) -> Callable[[Callable[[Record], str]], Callable[[Record], str]]:
-    """Makes a function a figure, by its own name: the text that it makes of the record of a name.
+    """Registers a function as the figure of its own name: it writes the text from a record.
 
-    Where no record is kept, or none that ``of`` takes, the text is ``none``.
+    The text is ``none`` without a record, or without one that ``of`` accepts.
     """
 
     def shown(make: Callable[[Record], str]) -> Callable[[Record], str]:
@@ -60,7 +60,7 @@ def peer_rows(name: str) -> list[dict[str, str]]:
 
 
 def unmeasured(command: str, what: str = "figures of a GPU") -> str:
-    """Likewise, of what is no part of `make gpu-check`."""
+    """Returns the text for a missing record that `make gpu-check` does not measure."""
     return f"No {what} for this version yet; `{command}` measures them.\n"
 
 
@@ -75,7 +75,7 @@ def milliseconds(row: Record) -> str:
 
 
 def source(record: Record) -> str:
-    """Where and with what: a paragraph."""
+    """Returns a paragraph with the machine, versions, commit and command of a record."""
     if "gpu" in record:
         return source_of_gpu(record)
     machine, used = record["hardware"], record["versions"]
@@ -89,7 +89,7 @@ def source(record: Record) -> str:
 
 
 def source_of_gpu(record: Record) -> str:
-    """Likewise, of a record of benchmarks.gpu."""
+    """Returns the same paragraph for a record of benchmarks.gpu."""
     gpu, used = record["gpu"], record["versions"]
     return (
         f"{gpu['name']}, {gpu['memory_gb']:.0f} GB, driver {gpu['driver'] or 'unknown'}; "

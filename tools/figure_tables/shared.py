@@ -6,7 +6,7 @@ from figure_tables.record import Record, figure, source, table, unmeasured
 
 
 def several(record: Record) -> bool:
-    """Whether it is of two GPUs and more."""
+    """True if the record has two or more GPUs."""
     gpus: int = record["rows"][0]["gpus"]
     return gpus > 1
 
@@ -26,7 +26,7 @@ def gpu_peers(record: Record) -> str:
         cells += [f"{row['batches_per_second']:,.0f}", f"{row['times_one']:.2f}"]
         cells += [f"{row['of_replicated']:.2f}", f"{row['remote']:.2f}", f"{row['greads']:.1f}"]
         walked = f"{row['gsteps']:.1f}"
-        # Where nothing leaves the GPU, walks are bound by other things.
+        # If hardly any read leaves the GPU, the bound of remote reads says nothing.
         cells += [walked, *([f"{row['walk_bound']:.1f}"] if row["remote"] > 0.17 else [""])]
         rows.append(cells)
     head = ["graph", "", "GB a GPU", "batches/s in all", "times one GPU", "of copies"]

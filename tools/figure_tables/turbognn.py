@@ -101,7 +101,7 @@ def gpu_turbo(record: Record) -> str:
 
 @figure("gpu/turbo.json", NONE_OF_GPU)
 def gpu_turbo_ablation(record: Record) -> str:
-    """What each switch adds: the paper's figure 6, and the bandwidth that it tells."""
+    """Returns the gain of each switch: the paper's figure 6, and the bandwidth that follows."""
     found = of_kind(record, "kernel")
     ways = ["B", "B+S", "B+S+A", "bsp"]
     if found and "derived" in (found[0]["draw_us"] or found[0]["call_us"]):

@@ -126,7 +126,7 @@ def gpu_walks(record: Record) -> str:
 GATHERS, GATHERS_IN_L2, L2_BYTES = 38.0, 150.0, 50e6
 
 
-# Where there are fewer walks than vertices.
+# Graphs with fewer walks than nodes.
 VERTICES = {"papers100m": 111_059_956}
 
 
@@ -143,7 +143,7 @@ STEPS = {
 
 @figure("gpu/walks.json", unmeasured("python -m benchmarks.gpu walks --out FOLDER"))
 def gpu_walks_roofline(record: Record) -> str:
-    """What a step of walks reads, and how many steps such reads allow, beside those measured."""
+    """Returns the reads of a step, the steps that such reads allow, and the measured steps."""
     rows = []
     for row in record["rows"]:
         if row["walk"] not in STEPS:
