@@ -16,8 +16,8 @@ from tests.style.findings import Finding, place
 
 # The places whose comments and docstrings are read.
 PLACES = (
-    *("benchmarks/", "bridge/", "examples/", "gpu/", "tools/", "Makefile", "setup.py"),
-    *("python/pygsampler/_", "tests/cuda/", "tests/dgl/", "tests/style/", "tests/support/"),
+    *("benchmarks/", "bridge/", "examples/", "gpu/", "python/", "tools/", "Makefile", "setup.py"),
+    *("tests/cuda/", "tests/dgl/", "tests/style/", "tests/support/"),
 )
 MARKS = {".py": "#", ".sh": "#", "Makefile": "#"}
 MARKS |= dict.fromkeys((".go", ".c", ".h", ".cu", ".cuh"), "//")

@@ -35,7 +35,7 @@ def read(path: str, plan: dict[str, Any], progress: Progress) -> Graph:
     with progress_callback(progress, f"reading {name}") as report:
         try:
             with open(path, "rb") as file:
-                # What is neither would be taken for a pickle.
+                # NumPy would take any other file for a pickle.
                 if not file.read(6).startswith((b"PK", b"\x93NUMPY")):
                     raise ValueError("what is no zip archive")
                 file.seek(0)
@@ -79,7 +79,7 @@ def _ready(arrays: dict[str, Any]) -> Graph | None:
     if "format" in arrays and "shape" in arrays:
         return Graph.from_scipy(_matrix(arrays))._plain()
     if {"adj_indptr", "adj_indices", "adj_shape"} <= set(arrays):
-        # As the data sets of gnn-benchmark have it: a CSR matrix among features and labels.
+        # The layout of the data sets of gnn-benchmark: a CSR matrix among features and labels.
         return Graph.from_scipy(
             _matrix({key[4:]: arrays[key] for key in arrays if key.startswith("adj_")})
         )._plain()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
 
 _NAME = "ogbn-mag"
-# What OGB calls arrays of nodes, and what they are called in PyG and here.
+# OGB's names of node arrays, and their names in PyG and here.
 _ARRAYS = {"node_feat_dict": "x", "node_year": "year"}
 _PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 

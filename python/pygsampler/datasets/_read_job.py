@@ -33,7 +33,7 @@ def run(
             told = False
             while True:
                 state: dict[str, Any] = json.loads(job._call("EdgesPoll", SLICE_MS))
-                # As soon as it is known: large memory is taken only then.
+                # The shape is known before large memory is allocated, so the warning comes first.
                 if state["shape"]["nodes"] and not told:
                     told = True
                     warn_sparse_ids(source, plan, state["shape"]["nodes"], state["shape"]["edges"])

@@ -34,10 +34,10 @@ _SUFFIXES = {
     ".npz": "npz",
     ".mtx": "mtx",
 }
-# Those whose columns beside the ends of the edges can be read.
+# The formats with columns besides the ends of the edges.
 _WITH_DATA = ("snap", "csv", "tsv", "parquet", "arrow")
 _TEXT = ("snap", "csv", "tsv", "mtx")
-# Those that pyarrow reads, too.
+# The formats that pyarrow reads, too.
 TABLES = ("parquet", "arrow", "csv", "tsv")
 _BITS = {"int32": 32, "int64": 64}
 _MOST_COLUMNS = 1 << 20
@@ -154,7 +154,7 @@ def plan_of(
         "numbering": numbering,
         "bits": bits,
         "data": _edge_columns(edge_data, format),
-        # Whether the caller says which nodes there are; for Python alone.
+        # True if the caller says which nodes there are; for Python alone.
         "decided": renumber is not None or nodes >= 0,
     }
     if mixed and format in (*TABLES, "snap"):

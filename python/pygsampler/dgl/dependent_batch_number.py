@@ -24,7 +24,7 @@ class DependentBatchNumber(BatchNumber):
         self._period = 1
         self._first = 0, 0
         self._made = 0
-        # What the first call was made under.
+        # The numbers of the enclosing calls at the first call.
         self._under: list[int] = []
 
     @property
@@ -56,7 +56,7 @@ class DependentBatchNumber(BatchNumber):
             self._follow()
         if self._under != self._shared.tolist():
             epoch, number = super().number(ids, more)
-            # Where a period begins, with as many numbers above it.
+            # The start of a period, with room for as many numbers above it.
             self._first = (
                 epoch,
                 number % (MAX_BATCH // 2) // max(self._period, 1) * max(self._period, 1),

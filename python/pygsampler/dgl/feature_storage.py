@@ -118,7 +118,7 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
     def __torch_function__(
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        # What DGL reads a column by. By its name: PyG, where it is imported, puts another there.
+        # DGL reads a column by index_select. The name is compared, since PyG replaces the function.
         if function.__name__ == "index_select":
             storage, dim, ids = args
             if dim == 0 and isinstance(storage, cls):

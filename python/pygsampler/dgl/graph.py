@@ -78,9 +78,9 @@ class _CachedGraph:
     ) -> None:
         self.index = index
         self.own = graph
-        # Of a graph that shares DGL's arrays.
+        # The detector of sorted rows, for a graph that shares DGL's arrays.
         self.descent = descent
-        # Of edge types that were joined.
+        # The ids of edge types that were joined into one.
         self.joint: HomogeneousIds | None = None
         # By the name of the GPU that reads it.
         self.pinned: dict[str, Graph] = {}

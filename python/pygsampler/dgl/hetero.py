@@ -192,7 +192,7 @@ def seeds_of_types(g: Any, seed_nodes: Any) -> Ids:
     seeds = {}
     for kind in g.ntypes:
         ids = as_ids(seed_nodes[kind], f"seed_nodes[{kind!r}]") if kind in seed_nodes else none
-        # Those of a list are where ``g`` is.
+        # Ids of a list are moved to the device of ``g``.
         tensor = isinstance(seed_nodes.get(kind), torch.Tensor)
         seeds[kind] = ids if tensor else ids.to(g.device)
     return seeds
@@ -224,7 +224,7 @@ def _excluded(g: Any, exclude: Any) -> dict[Any, torch.Tensor]:
     for kind in g.canonical_etypes:
         if kind in by_type:
             ids = as_ids(by_type[kind], f"exclude_eids[{kind!r}]").cpu().long()
-            # As in DGL, -1 and others that are no edges exclude nothing.
+            # Ids that are no edges, such as -1, exclude nothing, as in DGL.
             made[kind] = ids[(ids >= 0) & (ids < g.num_edges(kind))]
     return made
 
@@ -249,7 +249,7 @@ class _CachedHeteroGraph(NamedTuple):
     arrays: dict[Any, torch.Tensor]
     versions: tuple[int, ...]
     graph: Graph
-    # Of the relations that share DGL's arrays.
+    # The detectors of sorted rows, for the relations that share DGL's arrays.
     descents: list[UnsortedWitness]
     # On the GPUs that sample it, by their names, and whether they read the host's memory.
     placed: dict[tuple[str, bool], Graph]

@@ -31,7 +31,7 @@ __all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
 
 # Ours may stand under this name by the time that it is needed.
 _pack_by_dgl = randomwalks.pack_traces
-# Of so many ids NumPy takes one less the other before torch has begun.
+# Up to this many ids NumPy subtracts faster than torch starts.
 _FEW = 1 << 14
 
 
@@ -139,7 +139,7 @@ def random_walk(
         eids = None if eids is None else _less(eids, [joint.first_edge[t] for t in path])
     if chances is not None:
         traces, eids = _end_by_chance(traces, eids, chances, numbers)
-    # Of one type they are 0; a list is read in many times the time.
+    # The types of one edge type are all 0: zeros are much faster than reading a list.
     kinds = (
         torch.tensor(types, dtype=g.idtype)
         if any(types)

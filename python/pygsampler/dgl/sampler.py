@@ -85,7 +85,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     # False where the seeds of a batch say no more than which batch it is.
     _seeds_matter: ClassVar[bool] = True
-    # What the values of edges are called in blocks; None: as the sampler says.
+    # The name of edge values in blocks; None: the sampler's name.
     _values_as: str | None = None
 
     def __init__(
@@ -191,7 +191,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         exclude, places = None, None
         if exclude_eids is not None:
             exclude = as_ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").cpu().long()
-            # As in DGL, -1 and others that are no edges exclude nothing.
+            # Ids that are no edges, such as -1, exclude nothing, as in DGL.
             exclude = exclude[(exclude >= 0) & (exclude < graph.num_edges)]
         others = None if exclude is None else (b"exclude", exclude)
         epoch, batch = self._identity.number(seeds.cpu(), others)

@@ -74,7 +74,7 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
-        # As given, where other classes of DGL have a list for None.
+        # Stored as passed; other classes of DGL store a list for None.
         self.prefetch_node_feats = prefetch_node_feats
         self.prefetch_edge_feats = prefetch_edge_feats
 

@@ -48,7 +48,7 @@ def find_unsorted(indptr: torch.Tensor, indices: torch.Tensor) -> UnsortedWitnes
 def _inside(indptr: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:
     """The places in all rows of what is below the id before it in its row."""
     after = (part[:-1] > part[1:]).nonzero().flatten().to(indptr.dtype) + first + 1
-    # Where a row begins, the one before belongs to another.
+    # At the start of a row the entry before belongs to another row, so a fall there is allowed.
     begins = indptr[torch.searchsorted(indptr, after)] == after
     return after[~begins]
 

@@ -34,7 +34,7 @@ __all__ = [
     "walks_of",
 ]
 
-# What the engine takes of a metapath before it begins again.
+# The longest pattern of a metapath that the engine repeats.
 _LONGEST_PATTERN = 64
 
 
@@ -139,8 +139,8 @@ def walk_seed(ids: torch.Tensor, seed: int | None) -> WalkSeed:
     """Returns the random numbers of a call with that seed, or new ones."""
     if seed is not None:
         return WalkSeed(resolve_seed(seed), 0, batch_number_of_ids(ids.cpu()))
-    # Of torch's own generator, so that torch.manual_seed repeats calls, each differs from the one
-    # before it, and workers, which torch seeds, from one another.
+    # The number comes from torch's generator, so that torch.manual_seed repeats calls, each call
+    # differs from the one before, and workers, which torch seeds, differ from one another.
     drawn = int(torch.empty((), dtype=torch.int64).random_())
     return WalkSeed(fresh_seed(), (drawn >> MAX_BATCH.bit_length()) & MAX_EPOCH, drawn & MAX_BATCH)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pygsampler.distributed.messages import RowRequest
     from pygsampler.distributed.partition import Shard
 
-# How many hops a launch has at most; as in Go.
+# The most hops of a launch, as in Go.
 MOST_HOPS = 16
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pygsampler.distributed.process_group import ProcessGroup
 
-# What one process says to another: the bytes behind a buffer.
+# A message from one process to another: the bytes behind a buffer.
 Message = Any
 Answer = Callable[[Sequence[Message]], Sequence[Message]]
 

@@ -26,7 +26,7 @@ class HeteroRowServer(RowServerBase):
     def __init__(self, partition: HeteroPartition, shard: HeteroShard) -> None:
         super().__init__()
         self.shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
-        # Of relations along which walks go.
+        # State of the relations that walks follow.
         self._ascending: dict[int, Any] = {}
         self._by_time: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
-# What stands beside the graph of a part: ids of its edges, and arrays of its nodes.
+# Arrays next to a part's graph: the ids of its edges, and the arrays of its nodes.
 _EDGE_IDS, _OF_NODES, _TIMES = "ids_of_edges", "of_nodes.", "times."
 # The folder of the parts by out-edges, among the others.
 _OUT = "out"
 # The field that tells the node types and edge types of a heterogeneous graph.
 TYPED = "typed"
-# What nodes were called where they came from, as graph files have it.
+# The array with the original ids of nodes, as in graph files.
 _NODE_IDS = "node_ids"
 MOST_PARTS = 1 << 16
 
@@ -116,8 +116,8 @@ class Partition:
 
     folder: Path
     _about: dict[str, Any]
-    # How heterogeneous graphs are opened and written; their module, which builds on this one, sets
-    # both.
+    # The functions that open and write heterogeneous graphs; their module, which builds on this
+    # one, sets both.
     _of_types: ClassVar[Callable[[Path, Any], Partition]]
     _write_types: ClassVar[Callable[..., Partition]]
 

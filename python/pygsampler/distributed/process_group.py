@@ -12,10 +12,10 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-# A thread of Gloo lets go of a collective's tensors some time after the call that waited for it is
-# done. Where nobody else has them it waits for Python's lock, which PyTorch (2.2 for one) holds
-# while a destroyed group waits for its threads, and which nobody gets once Python has ended. Here
-# somebody has them, without their memory.
+# A thread of Gloo releases a collective's tensors some time after the call that waited for it. If
+# it holds the last reference, it waits for Python's lock, which PyTorch (2.2 for one) holds while a
+# destroyed group waits for its threads, and which is unavailable once Python has ended. The deque
+# has further references, without the tensors' memory.
 _SHELLS: deque[Any] = deque(maxlen=256)
 
 _log = logging.getLogger(__name__)

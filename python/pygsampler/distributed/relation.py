@@ -97,7 +97,7 @@ class PartitionedRelation(Relation):
         return self
 
     def _with_named(self, names: ProgramArrayNames) -> PartitionedRelation:
-        # Those of edges come with the rows.
+        # Edge arrays come with the rows.
         self._service.check_arrays(list(names.edges), names.weight)
         if of_nodes := sorted({*names.vertices, *names.rows}):
             self._refuse(f"node arrays ({', '.join(map(repr, of_nodes))})")
@@ -113,7 +113,7 @@ class PartitionedRelation(Relation):
     ) -> PartitionedRelation:
         if direction == "in":
             return self
-        # Where there are none the service says so.
+        # Without out-edges the service raises the error.
         return self if self._outward is None else self._outward
 
     def _row_counts(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
@@ -149,7 +149,7 @@ class PartitionedGroup(RelationGroup):
         return made
 
     def _sampled_edges(self: G, kind: str, name: str) -> G:
-        # As a partitioned relation.
+        # A partitioned relation is returned as it is.
         return self
 
     def _time_sorted(self, name: str, mask: str | None = None, prob: str | None = None) -> NoReturn:

@@ -140,7 +140,7 @@ class RowServer(RowServerBase):
         self._edge_id_bits, self.shard = partition.edge_id_bits, shard
         self._out = out_shard
         self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
-        # Of arrays of types, by out-edges or not.
+        # The largest values of type arrays, by out-edges or not.
         self._largest: dict[tuple[bool, str], int] = {}
         self._by_id: Graph | None = None
 
@@ -160,7 +160,7 @@ class RowServer(RowServerBase):
         if plan["family"] == "walk":
             graph = self._walked(shard, plan)
         elif plan["family"] == "rows" and (plan["arrays"] or plan.edge_array is not None):
-            # What stands beside edges is by their places.
+            # Arrays of edges are ordered by the places of the edges.
             if plan.edge_array is not None:
                 graph = graph._sampled_edges(*plan.edge_array)
             graph = graph._with_arrays(plan["arrays"], ())

@@ -35,9 +35,9 @@ logger = logging.getLogger("pygsampler.distributed")
 
 # Words that say what a question asks, before where each part's nodes begin; as in Go.
 _ASK_WORDS = 5
-# How long one wait in the engine takes at most.
+# The longest single wait in the engine.
 _WAIT_MS = 1000
-# How long the end of the interpreter waits for a round, in seconds.
+# The time that the end of the interpreter waits for a round, in seconds.
 _LAST_ROUND = 3.0
 # With nothing to ask, the processes meet this often, in seconds: first, and at last.
 _IDLE, _LONGEST_IDLE = 0.0002, 0.005

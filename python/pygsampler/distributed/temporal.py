@@ -15,7 +15,7 @@ class PartitionTimes(NamedTuple):
     name: str
     float: bool
     of: tuple[bool, ...]
-    # As `Timed` has it: parts do not say whether their numbers were dates.
+    # Same field as in `Timed`: parts do not say if their numbers were dates.
     kind: None = None
 
 

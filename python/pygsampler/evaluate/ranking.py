@@ -86,8 +86,9 @@ def rank(
     chunk : int, optional
         The number of pairs that are scored at once, at least one of a link and its true end, which
         bounds the memory: about 12 bytes a pair for dot products with shared candidates, else also
-        the rows of each pair. As many known edges are looked up at once, or the edges of one node.
-        By default 2^20 on the CPU and 2^25 on a GPU, or 2^16 and 2^20 where each pair needs rows.
+        the rows of each pair. The same number of known edges is looked up at once, or the edges of
+        one node. By default 2^20 on the CPU and 2^25 on a GPU, or 2^16 and 2^20 where each pair
+        needs rows.
     progress : bool or callable
         True shows a tqdm bar when it takes more than two seconds; a function is called with the
         links done and in all.

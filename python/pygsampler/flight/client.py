@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("pygsampler.flight")
 
-# How long to wait before a server that is busy is asked again, in seconds: first, and at most.
+# The first and the longest pause before a busy server is asked again, in seconds.
 _PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 
 
@@ -279,7 +279,7 @@ class Client:
 
         made = self._request(get)
         if isinstance(made, Visits):
-            # What is sent does not say whose they are. Along types of edges it is one type's.
+            # The message does not name the node type of the seeds. Walks along edge types have one.
             kind, ids = None, ticket.seeds
             if isinstance(ids, Mapping):
                 ((kind, ids),) = ids.items()

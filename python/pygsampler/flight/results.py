@@ -31,7 +31,7 @@ from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import Visits
 
 VERSION = 2
-# Where the schema's metadata say what the parts are of.
+# The key of the schema's metadata that describes the parts.
 KEY = b"pygsampler"
 
 _WIDTHS = {"float32": 32, "int32": 32}
@@ -71,7 +71,7 @@ class _ResultKind(NamedTuple):
 
     made: Any
     magic: int
-    # What it has beside its words, by the names of its attributes.
+    # The attributes that it has besides its words, by name.
     beside: tuple[str, ...]
 
 
@@ -132,7 +132,7 @@ class SentResult:
                 made = arrays.get(field.name)
                 if made is None:
                     made = pyarrow.array([part.about.get(field.name)], field.type)
-                # Of relations whose edges have ids of different widths.
+                # Relations may have edge ids of different widths, so they are cast.
                 columns.append(made if made.type == field.type else made.cast(field.type))
             yield pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
 

@@ -24,7 +24,7 @@ from pygsampler._graph.schema import relation_name
 from pygsampler._sampling.plan import Plan
 
 VERSION = 1
-# Of a plan's text: the engine keeps those that it has read.
+# The longest text of a plan: the engine caches the plans that it has read.
 _LONGEST_PLAN = 1 << 16
 # More ids than these go as arrays.
 _FEW = 256
@@ -35,7 +35,7 @@ _FIELDS = frozenset(
         *("seed_time", "exclude", "metapath", "dates"),
     )
 )
-# What dates and spans are called, by NumPy's letters for them.
+# The dtypes of dates and spans, by NumPy's letters for them.
 _DTYPES = {kind: dtype for dtype, kind in DATED.items()}
 # A row is a list: of what, of which type, and its values, which are integers or not.
 ARRAYS = pyarrow.schema(
@@ -57,11 +57,11 @@ class Ticket(NamedTuple):
     batch: int
     # A list, or by the names of types a mapping of lists.
     seeds: Any
-    # Likewise, or a number; ``NanosecondTimes`` ones that were dates or spans when they were given.
+    # The same, or a number; ``NanosecondTimes`` for times that were passed as dates or spans.
     seed_time: Any = None
     exclude: Any = None
     metapath: tuple[Any, ...] = ()
-    # Whether the plan's window was of timedelta64.
+    # True if the plan's window was a timedelta64.
     spans: bool = False
 
     @classmethod

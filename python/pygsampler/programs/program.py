@@ -76,7 +76,7 @@ _OTHERS = ("vertices", "all_rows", "out_edges")
 _OTHERS_ON_DEVICE = ("out_edges",)
 # After so many batches nobody waits for a compiler any more.
 _TOLD = 4
-# What a timed batch calls its times: no name that a program can give.
+# The name of the times of a timed batch, which no value of a program can have.
 _TIMES = "us of each operator"
 
 
@@ -208,7 +208,7 @@ class ProgramFunction:
         trace, last, lists = self._traced(weight, fixed, tensors, ())
         check_deterministic(trace, last, *self._traced(weight, fixed, tensors, ())[:2])
         if trace.relations:
-            # What a relation's matrix is depends on those that are named after it.
+            # The matrix of a relation depends on the relations that are named after it.
             relations = tuple(trace.relations)
             trace, last, lists = self._traced(weight, fixed, tensors, relations)
         lines = [*trace.lines, last]
@@ -216,7 +216,7 @@ class ProgramFunction:
         of_nodes = {key: tensors[key] for key in inputs.of_nodes(trace.nodes) if key in tensors}
         weights = {attributes["name"] for op, _, attributes in trace.nodes if op in _TAKES_INPUT}
         if weights:
-            # What is read by no operator stays an input, too.
+            # An input that no operator reads stays an input, too.
             rest = {key: of for key, of in tensors.items() if key in weights or key not in of_nodes}
             fields["inputs"] = inputs.input_texts(rest)
         try:

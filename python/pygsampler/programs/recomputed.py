@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HomogeneousBatch", "homogeneous_batch", "recomputed"]
 
-# Of an operator's name the function of torch, element by element.
+# The elementwise functions of torch, by the operators' names.
 _MAPS: dict[str, Callable[..., torch.Tensor]] = {
     "neg": torch.neg,
     "abs": torch.abs,
@@ -179,7 +179,7 @@ class _Recomputation:
         self._device = batch.output_nodes.device
         self._dtype = next(iter(tensors.values())).dtype
         self._edge_nodes = self._find_edges()
-        # Of chosen edges the block that has them.
+        # The block that has the chosen edges, by node.
         self._blocks: dict[int, int] = {}
         for place, values in enumerate(self._returned.blocks):
             for node in values.values():

@@ -95,7 +95,7 @@ class NeighborSampler(SeededLoader):
         """The batch of these seeds, ids of nodes."""
         seeds = torch.as_tensor(batch, dtype=torch.int64)
         fanouts = num_neighbors(self.sizes, "sizes")[::-1]
-        # Where the sizes, or the seed, were assigned.
+        # Assigned sizes or seeds take effect here.
         self._sampler = self._sampler._with(fanouts=fanouts or [0])
         epoch, number = self._numbers.number(seeds)
         if self._sampler.seed != self._numbers.seed:

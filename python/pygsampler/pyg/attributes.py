@@ -23,7 +23,7 @@ class Attributes(Sampler):
     """
 
     graph: Any
-    # Whether the graph came as a pair of stores, and whether its times are negated.
+    # True if the graph came as a pair of stores, and true if its times are negated.
     _stored = False
     _mirrored = False
 

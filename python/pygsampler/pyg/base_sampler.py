@@ -86,7 +86,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         As for ``PGSampler``.
     """
 
-    # What options of the core are called.
+    # PyG's names of the core's options.
     _options_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
     # The class of objects with a program over relations, which a module above this one has.
     _of_relations: ClassVar[type[Sampler]]
@@ -394,7 +394,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         about: dict[str, Any] = {} if times is None else {"seed_time": times}
         if asynchronous:
             about["asynchronous"] = True
-        # One call of the engine in the place of two. What is induced has other edges than its hops.
+        # One call of the engine instead of two. An induced subgraph has other edges than its hops.
         induces = self._subgraph_type == SubgraphType.induced
         hops = graph._device < 0 and is_pure(sampler) and not induces
         return sampler.launch(
@@ -407,7 +407,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             **about,
         )
 
-    # Whether seeds have times.
+    # True if seeds have times.
     _is_temporal = False
 
     def _times_of(self, seeds: Any, bounds: Any, where: str) -> Any:
@@ -494,7 +494,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         node, edges, old = subgraph_output(batch, self._sampler.is_rooted)
         if self.subgraph_type == SubgraphType.induced:
             edges = induced_edges(self._edge_array(), node, batch.subgraph_ids)
-        # Those of a sampler with trees have their roots in front, and stay where they are.
+        # The subgraphs of a disjoint sampler have their roots in front, and stay in place.
         subgraph_ids = None if batch.subgraph_ids is None else batch.subgraph_ids.to(node.dtype)
         out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=subgraph_ids)
         out.sort_order = "col"

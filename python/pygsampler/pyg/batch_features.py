@@ -45,7 +45,7 @@ __all__ = [
 # Rows of fewer bytes torch reads as fast.
 _READ_BYTES = 1 << 20
 
-# What batches of PyG's loaders, and of ours, have already.
+# The attributes that batches of PyG's loaders, and of ours, have already.
 _TAKEN = {
     "adj_t", "batch", "batch_size", "dst_neg_index", "dst_pos_index", "e_id", "edge_index",
     "edge_label", "edge_label_index", "edge_label_time", "input_id", "n_id", "num_nodes",
@@ -60,7 +60,7 @@ class FeatureColumn(NamedTuple):
     # None in a graph without types.
     kind: Any
     features: Features
-    # Of a TensorFrame: which of its tensors they are, and the frame.
+    # The name of the tensor in a TensorFrame, and the frame.
     part: str | None = None
     frame: Any = None
 

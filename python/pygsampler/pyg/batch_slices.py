@@ -335,7 +335,7 @@ class BatchSlices:
         found = []
         for name, stores in (("num_sampled_nodes", "node"), ("num_sampled_edges", "edge")):
             try:
-                # Of a HeteroData that is a mapping.
+                # A HeteroData returns a mapping by node type here.
                 value = getattr(batch, f"{name}_dict" if hetero else name)
             except (AttributeError, KeyError):
                 value = None

@@ -75,9 +75,9 @@ class Blockwise(torch.nn.Module):
         for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
             self.__dict__[name] = model.__dict__[name]
         self.training = training
-        # How layers run that are compared with themselves, by their names and whether all edges of
-        # a batch are theirs, and, for training or not, blocks or not, how many layers there are and
-        # which is the last that gives a row for each node.
+        # The modes of layers that are compared with themselves, by name and whether all edges of a
+        # batch are theirs; and, by training and blocks, the number of layers and the last layer
+        # with a row for each node.
         self._modes: dict[tuple[str, bool], str] = {}
         self._facts: dict[tuple[bool, bool], tuple[int, int]] = {}
         self._is_ready = False

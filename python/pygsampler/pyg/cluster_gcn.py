@@ -126,7 +126,7 @@ class _ClusterCollate:
         partition, source = self._of.partition, self._of.data
         nodes = cluster_places(partition.partptr, torch.as_tensor(batch))
         subgraph = induced_subgraph(self._graph, nodes)
-        # Of reversed edges, where the clusters are kept by rows.
+        # The edges are reversed if the clusters are stored by rows.
         row, col = subgraph.edge_index
         by_rows = partition.sparse_format == "csr"
         edge_index = torch.stack([col, row] if by_rows else [row, col])

@@ -57,7 +57,7 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
     as with PyG's class.
     """
 
-    # How the edges are grouped by each end, kept from use to use.
+    # The groups of edges by each end, cached from use to use.
     _groups: tuple[_Groups, _Groups]
 
     @classmethod
@@ -170,7 +170,8 @@ class _Groups:
     __slots__ = ("_csr", "_data", "_in_order", "_indptr", "_version")
 
     def __init__(self, data: torch.Tensor, indptr: torch.Tensor | None, in_order: bool) -> None:
-        # What is known holds for this version of the edges: nobody tells who writes to them.
+        # The cached facts hold for this version of the edges, since writes to them are not
+        # announced.
         self._data, self._version = data, version(data)
         self._in_order, self._indptr = in_order, indptr
         self._csr: Segments | None = None
@@ -194,8 +195,8 @@ class _Groups:
                 indptr = index2ptr(ids, num_rows)
             made = Segments(indptr[: num_rows + 1], places, len(ids))
         else:
-            # As if all edges had one target: what is sought is their order by these ids. Written
-            # there, since a copy from the host would be waited for.
+            # The edges get one common target, since only their order by these ids is needed. It is
+            # written on the device: a copy from the host would be waited for.
             one = ids.new_zeros(2)
             one[1:].fill_(len(ids))
             grouped = Segments(one, ids.contiguous(), num_rows).transposed(places=True)
@@ -216,7 +217,7 @@ class EdgeEnds(torch.Tensor):
     _groups: _Groups
     _handled: ClassVar[dict[Any, Callable[..., Any]]] = {}
 
-    # What is done with it gives plain tensors.
+    # Operations return plain tensors.
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod

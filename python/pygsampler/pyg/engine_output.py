@@ -43,7 +43,7 @@ class EdgeLists(NamedTuple):
     weights: Sequence[torch.Tensor | None]
     # For each relation the edges of each hop.
     num_edges: Sequence[list[int]]
-    # Whether the columns of each relation do not fall.
+    # True if the columns of each relation are in ascending order.
     in_order: bool
 
     def edges(self) -> InducedEdges:

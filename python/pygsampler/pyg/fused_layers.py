@@ -27,7 +27,7 @@ _AGGREGATIONS = {
     aggregations.SumAggregation: SUM,
     aggregations.MaxAggregation: MAX,
 }
-# What a hook of a layer's own could be for, which nothing would call.
+# The hooks that a layer may have, which a fused layer would not call.
 _MESSAGE_HOOKS = (
     *("_propagate_forward_pre_hooks", "_propagate_forward_hooks", "_message_forward_pre_hooks"),
     *("_message_forward_hooks", "_aggregate_forward_pre_hooks", "_aggregate_forward_hooks"),
@@ -37,7 +37,7 @@ _MESSAGE_HOOKS = (
 _METHODS = frozenset(
     {"message", "aggregate", "update", "message_and_aggregate", "edge_update", "edge_updater"}
 )
-# Of rows that a relation may leave empty, for each edge.
+# The most empty rows of a relation for each edge.
 _MOST_EMPTY = 4
 # From so many edges on rows that are added are made wider, so that loads are.
 _MANY_EDGES = 1 << 20

@@ -45,10 +45,10 @@ def graph_of(
     and attributes of stores.
     """
     if isinstance(data, (tuple, list)) and len(data) == 2 and isinstance(data[1], GraphStore):
-        # As it is, with its arrays: a CSC of tensors would be a copy of a file's.
+        # The graph itself, with its arrays: a CSC of tensors would copy the arrays of a file.
         data = data if data[1].graph is None else data[1].graph
     if is_homogeneous(data):
-        # Of a graph in parts who samples knows.
+        # The service that samples a partitioned graph knows its arrays.
         if array is not None and array[1] not in data.edata and data._service is None:
             raise _unknown(*array, "an edge array of the graph", data.edata)
         if backward:
@@ -244,7 +244,7 @@ def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
     if isinstance(adjacency, torch.Tensor) and adjacency.layout == torch.sparse_coo:
         return _of_data(with_edge_index(data), False, backward)
     if adjacency is not None:
-        # What samples features takes them from ``data``, which goes to workers by itself.
+        # Features are read from ``data``, which is sent to workers by itself.
         graph = Graph.from_pyg(data)._plain()
         return _reversed(graph) if backward else graph, None
     if edges is None:

@@ -206,7 +206,7 @@ class HeteroPGSampler(HeteroRequests, PGSampler):
             )
             out.row[edge_type], out.col[edge_type] = found.row, found.col
             out.edge[edge_type] = found.edge
-        # As PyG has it: what a hop has is no subgraph of these.
+        # None as in PyG: the edges of a hop are no subgraph of the induced ones.
         out.num_sampled_nodes = out.num_sampled_edges = None
 
     def __repr__(self) -> str:
@@ -305,7 +305,7 @@ def _fanouts(num_neighbors: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbor
 
 def _edge_type(key: Any, edge_types: Sequence[Any]) -> Any:
     """The edge type of data that PyG, or a caller, names."""
-    # Of PyG's own in one text the parts, where it keeps them: they may have underscores.
+    # PyG's own keys store the parts of their text: a split would break names with underscores.
     kind = getattr(key, "edge_type", key)
     ends = tuple(kind.split("__")) if isinstance(kind, str) else kind
     if isinstance(ends, tuple) and len(ends) == 2:

@@ -40,7 +40,7 @@ def graph_of_stores(
     features, store = stores
     own = store.hetero_graph if isinstance(store, GraphStore) else None
     if own is not None and not backward:
-        # Of a graph in parts who samples knows.
+        # The service that samples a partitioned graph knows its arrays.
         here = weight_attr is not None and own._service is None
         if here and not any(weight_attr in of for of in own.edata.values()):
             have = ", ".join(dict.fromkeys(repr(name) for of in own.edata.values() for name in of))

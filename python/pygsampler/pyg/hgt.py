@@ -130,7 +130,7 @@ class HGTSampler(HeteroRequests):
         batch = self._result(seeds, identity, times)
         kind, types = next(iter(seeds)), self._graph.edge_types
         out = hetero_output(batch, self._graph._schema, kind, types, 1)
-        # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
+        # None as in PyG: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None
         return out
 

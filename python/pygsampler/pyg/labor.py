@@ -234,7 +234,7 @@ def _where(data: Any) -> Any:
     return "cpu" if edges is None else edges.device
 
 
-# What neighbours drawn one row at a time may be asked for, with what means that they are not.
+# Options of samplers that draw each row alone, with the values that turn them off.
 _WITHOUT: Mapping[str, Any] = MappingProxyType(
     {"replace": False, "disjoint": False, "time_attr": None, "temporal_strategy": "uniform"}
 )

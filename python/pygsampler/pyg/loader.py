@@ -79,7 +79,7 @@ class _SeedIndex:
 
     def __getitems__(self, places: Any) -> torch.Tensor | Future[Any]:
         if isinstance(places, Future):
-            # Of `Ahead`: what is sampled of them already.
+            # A prefetched batch, from `Ahead`.
             return places
         # Samplers of seeds may give numbers of any kind.
         if not isinstance(places, list) or not places:
@@ -94,18 +94,18 @@ class _EngineLoader:
     """
 
     _sampler_name: ClassVar[str]
-    # What a loader is made with, and has used by then: to assign it would have no effect.
+    # The options that a loader has used when it was created: an assignment would have no effect.
     _options: ClassVar[frozenset[str]] = frozenset()
     data: Any
     generator: torch.Generator | None
     transform: Any
     transform_sampler_output: Any
     dataset: Any
-    # What is read beside what ``data`` has.
+    # The rows that are read in addition to those of ``data``.
     _rows: BatchFeatures
     # "coo" or "edge_index".
     _layout: str
-    # How many batches are sampled ahead; None: one, where nobody can tell.
+    # The number of batches sampled ahead; None: one, if that cannot be observed.
     _prefetch: int | None = None
     # The batch that is being made, where the next one is known.
     _turn: LookaheadStep | None = None

@@ -52,7 +52,7 @@ class LookaheadBatch:
         negatives: BatchNegativeSampling | None = None,
     ) -> None:
         self.job = job
-        # Of links, which are among the seeds.
+        # The negatives of links, which are among the seeds.
         self.negatives = negatives
         self._of = sampler, graph, identity
         self._seeds, self._times = seeds, times

@@ -48,7 +48,7 @@ class LookaheadStep:
 
     def __init__(self, begin: Callable[[Any], LookaheadBatch | None]) -> None:
         self._begin = begin
-        # Of the next batch; None where there is none.
+        # The places and the job of the next batch; None without one.
         self.places: Any = None
         self.begun: LookaheadBatch | None = None
         self._wrong = 0

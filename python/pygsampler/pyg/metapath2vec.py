@@ -99,7 +99,7 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
             num_nodes_dict,
             sparse,
         )
-        # What PyG walks on.
+        # The graph that PyG would walk on, which our walks do not need.
         del self.rowptr_dict, self.col_dict, self.rowcount_dict
         types = list(dict.fromkeys(metapath))
         self._path = [types.index(each) for each in metapath]

@@ -42,7 +42,7 @@ class NodesByTime:
             place = (at * there).long()
         else:
             reach = self._reached(weight)
-            # Those of weight 0 are passed over, the oldest too where another is there.
+            # Nodes of weight 0 are skipped, also the oldest if there is another node.
             place = torch.searchsorted(reach, at * reach[last], right=True)
             place[reach[last] <= 0] = 0
         return self._order[torch.minimum(place, last)]
@@ -54,7 +54,7 @@ class NodesByTime:
             if of is weight and then == version is not None:
                 return reach
         values = weight.cpu().double()
-        # As torch.multinomial refuses them where nodes have no times.
+        # torch.multinomial refuses such weights if nodes have no times.
         if not bool((values >= 0).all()) or not 0 < float(values.sum()) < float("inf"):
             raise ValueError("neg_sampling: expected finite weights >= 0, not all 0")
         reach = values[self._order].cumsum(0)
@@ -149,7 +149,7 @@ class BatchNegativeSampling(NegativeSampling):  # type: ignore[misc]
             )
         nodes, bounds = getattr(self._when, endpoint), self._when.bounds
         if nodes is not None and bounds is not None:
-            # As PyG's stand: one for each edge, then the second ones.
+            # PyG's order: one for each edge, then the second ones.
             edges = torch.arange(num_samples) % max(len(bounds), 1)
             drawn: torch.Tensor = nodes.draw(bounds[edges], weight, of)
             return drawn

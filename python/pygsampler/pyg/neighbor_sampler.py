@@ -377,7 +377,7 @@ class PGSampler(ClassByData, Attributes):
         )
 
 
-# As PyG calls it.
+# PyG's name.
 NeighborSampler = PGSampler
 
 
@@ -399,7 +399,7 @@ def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]
             f"time_attr: expected the name of an attribute of nodes or edges of data, got {name!r}"
         )
     if isinstance(data, (tuple, list)):
-        # As PyG tells them apart in stores.
+        # PyG tells node times from edge times in stores by this name.
         return ((), (name,)) if name == "time" else ((name,), ())
     of_edges = isinstance(data, Data) and name in data and data.is_edge_attr(name)
     return ((name,), ()) if of_edges else ((), (name,))

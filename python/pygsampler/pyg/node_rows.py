@@ -21,10 +21,9 @@ round rrelu rsqrt selu sigmoid sign silu sin softplus softshrink softsign sqrt s
 tanh tanhshrink threshold to true_divide trunc type type_as where xlogy zero zeros_like
 """
 _BY_ROW = frozenset(_NAMES.split())
-# Those whose other tensors are no nodes.
+# Functions whose other tensors have no rows of nodes.
 _FIRST_ALONE = frozenset({"linear", "matmul", "embedding", "bilinear", "prelu", "layer_norm"})
-# Where functions have the dimension that they work along, and which it is where none is there;
-# None: all of them.
+# The position of the dimension that functions work along, and its default; None: all dimensions.
 _DIMENSION: dict[str, tuple[int, int | None]] = {
     "all": (1, None),
     "amax": (1, None),
@@ -61,7 +60,7 @@ _OPERATORS = {
     for name in ("add", "sub", "mul", "div", "truediv", "pow", "matmul")
     for way in ("i", "r", "")
 }
-# What asks for no rows.
+# Functions that need no rows.
 _QUERIES = """
 __format__ __len__ __repr__ dim element_size get_device is_complex is_contiguous is_floating_point
 ndimension new_empty new_full new_ones new_tensor new_zeros numel register_hook requires_grad_

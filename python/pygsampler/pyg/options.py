@@ -31,7 +31,7 @@ __all__ = [
     "weights",
 ]
 
-# What a sampler takes from its data once, ours or PyG's.
+# The attributes that a sampler, ours or PyG's, reads once from its data.
 _OF_THE_GRAPH = {
     "colptr",
     "colptr_dict",

@@ -64,7 +64,7 @@ class SeededLoader(DataLoader[Any]):
     def __init__(
         self, items: Any, batch_number: BatchNumber, collate: Callable[[Any], Any], **kwargs: Any
     ) -> None:
-        # As in PyG, for Lightning.
+        # Lightning passes these options, and PyG drops them, too.
         for name in ("dataset", "collate_fn"):
             kwargs.pop(name, None)
         self._numbers = batch_number

@@ -76,7 +76,7 @@ def _repeated(
     distinct, device = batch._distinct_seeds(), induced.row.device
     more = len(batch.output_nodes) - distinct
     row_of_seed = batch.output_index.long()
-    # Where each node is now.
+    # The present place of each node.
     place = index_with_repeats(row_of_seed, distinct, len(batch.input_nodes))
     kept, into, numbers, first = [], [], [], 0
     for block, count in zip(blocks, counts, strict=True):

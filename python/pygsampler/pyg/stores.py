@@ -71,7 +71,7 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self._features: dict[tuple[Any, Any], Features] = {}
-        # Those that are read by a GPU out of host memory, by the device.
+        # Features that a GPU reads from host memory, by the device.
         self._pinned: dict[tuple[Any, Any, int], Features] = {}
         for group, named in ((None, features), (EDGES, edge_features)):
             for name, values in (named or {}).items():

@@ -53,8 +53,8 @@ class ThreadedPrefetch:
             # It knows this frame.
             end = None
             running = [job for job in (given, *going) if job is not None and not job.cancel()]
-            # The collector may end a pass that was left anywhere, also where Python notes that some
-            # thread starts or ends, under a lock that a join would take again. So the thread is not
-            # joined. What it does is waited for, to be counted before a next pass, not for ever.
+            # The collector may end an abandoned epoch anywhere, also while Python starts or ends a
+            # thread under a lock that a join would take again. So the thread is not joined. Its
+            # jobs are waited for, but not forever, so that the next epoch counts them.
             thread.shutdown(wait=False)
             wait(running, _PATIENCE)

@@ -46,7 +46,7 @@ class WordSum(nn.Module):
     def __init__(self, num_words: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(num_words, HIDDEN))
-        bound = num_words**-0.5  # As nn.Linear begins.
+        bound = num_words**-0.5  # The initial range of nn.Linear.
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, bags: Bags) -> Tensor:

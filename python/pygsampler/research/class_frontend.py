@@ -41,7 +41,7 @@ from pygsampler.research.gnnsampler_steps import check_steps, has_steps, run_ste
 
 __all__ = ["function_of_class"]
 
-# What a method takes beside the object.
+# The arguments of methods besides the object.
 _NEXTDOOR = {
     "next": ("A", "transits", "C", "step"),
     "sample_size": ("step",),

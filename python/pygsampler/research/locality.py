@@ -208,7 +208,7 @@ def _biased(A: GraphMatrix, score: str, beta: float, hard: bool) -> Vector:
     marks = A.ndata[score]
     bias: Vector
     if boolean(hard, "hard"):
-        # Where no node is marked none would be drawn: all are alike then.
+        # Without a marked node none would be drawn, so all get the same bias.
         bias = (marks.max() != 0).select(marks, 1)
     else:
         bias = marks * (beta - 1) + 1

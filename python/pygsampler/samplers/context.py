@@ -28,7 +28,7 @@ __all__ = ["ContextSampler", "context"]
 
 _ORDERS = ("breadth",)
 _UNITS = ("row", "cell")
-# As the engine has it, whose error names the family's field.
+# The engine's bound, checked here since its error names the field of the plan.
 _MOST_CELLS = 1 << 16
 
 

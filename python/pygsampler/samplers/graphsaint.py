@@ -94,7 +94,7 @@ def saint_edge(
     some, d = d > 0, d.maximum(1)
     n = some.sum()
     if method == "draws":
-        # That one draw has v for an end, that it is the edge.
+        # The probabilities that one draw has v as an end, and that it is the edge.
         ends = some / n + (_loopless(A, A).div(d, axis=0) / n).sum(axis=1)
         V = A.walk(some.draw(budget, replace=True), 1).unique()
         G = A.induce(V)
@@ -106,7 +106,7 @@ def saint_edge(
     missed = (1 - p).log().sum(axis=0)
     own = A.number()
     once = A.spread(own, axis=1).sub(own, axis=0) < 0
-    # Of p's edges, each has a number of its own.
+    # Each edge of p has a random number of its own.
     E = A.where((p.random() < p) & once)
     V = E.row() | E.column()[E.count(axis=0) > 0]
     G = A.induce(V)

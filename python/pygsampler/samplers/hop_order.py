@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pygsampler._engine.checks import describe, integer
 
-# Of which K may be: the largest int32.
+# The largest K, an int32.
 _MOST = 2**31 - 1
 
 

@@ -38,7 +38,7 @@ _OPTIONS = (
     "edge_weights",
     "map_bytes",
 )
-# What homogeneous graphs, which a program samples, have no way for: options and the only value.
+# Options without an effect on homogeneous graphs, which a program samples, with their only values.
 _HETERO_ONLY = {
     "frontier": ("all", ""),
     "mask": (None, "; prob takes an array of zeros and ones"),
@@ -282,7 +282,7 @@ class LaborSampler(HeteroPlanSampler):
         return self._homogeneous()._many(graph, many, epoch, batch, memory)
 
     def _rows_of_parts(self) -> Plan:
-        # Which edges stay depends on all rows of a hop.
+        # The edges that stay depend on all rows of a hop, so whole rows are fetched.
         return Plan(family="rows", prob=self.prob, mask=self.mask)
 
     def with_seed(self, seed: int | None) -> LaborSampler:

@@ -112,7 +112,7 @@ def _conditioned(C: Any, B: Any, p: Any) -> Any:
     """
     times = -B.race()[C.row()].log() / p
     last = B.spread(times, axis=1).max(axis=1).max()
-    # Where all were chosen, no time is so late.
+    # If all rows were chosen, no time is later than the last one.
     tau = (times > last).select(times, 2.0**1023).min()
     return 1 - (-(p * tau)).exp()
 
@@ -180,7 +180,7 @@ def asgcn(
     return blocks
 
 
-# What LABOR's chances are scaled by at most, so that a product with a weight is a number.
+# The largest scale of LABOR's probabilities, so that its product with a weight is finite.
 _LARGE = 2.0**1000
 
 

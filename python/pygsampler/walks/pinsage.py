@@ -213,7 +213,7 @@ class PinSAGE(RandomWalk):
     ) -> list[Any]:
         made = super()._many(graph, many, epoch, batch, memory)
         if graph._device >= 0 and not self._path:
-            # Of one launch, and not by ``launch``.
+            # Batches of one common launch, which did not pass through ``launch``.
             _with_seeds(made, [copy_ids(as_ids(ids, "seeds", graph._device)) for ids in many])
         return made
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from pygsampler._engine.checks import describe, index
 from pygsampler.programs._language.trace import ProgramTrace, number
 
-# What a number of NumPy's calls when it stands on the left of an operator.
+# The operators that NumPy calls if its number is on the left.
 _LEFT = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -42,7 +42,7 @@ class Expr:
 
     _trace: ProgramTrace
     _node: int
-    # As errors call it.
+    # The name of the value in errors.
     _what = "a value"
 
     def __init__(self, trace: ProgramTrace, node: int) -> None:

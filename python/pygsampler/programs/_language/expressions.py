@@ -118,7 +118,8 @@ class Arithmetic(Expr):
 
     __slots__ = ()
 
-    # 0: a scalar, 1: a vector, 2: a matrix. What a map makes is of the largest that it takes.
+    # 0: a scalar, 1: a vector, 2: a matrix. The result of a map has the largest rank of its
+    # operands.
     _rank = 0
 
     def _result_class(self, *others: Any) -> type[Arithmetic]:
@@ -237,7 +238,7 @@ class Arithmetic(Expr):
         if isinstance(other, Arithmetic):
             return other._map("ne", 0)
         value = number(other)
-        # What is none is refused as by other operators.
+        # A value that is no number is refused, as by other operators.
         return other if value is None else float(bool(value))
 
     def __pos__(self) -> Any:

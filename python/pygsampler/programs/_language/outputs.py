@@ -11,7 +11,7 @@ from pygsampler.programs._language.expressions import DenseRows, Matrix, NodeLis
 from pygsampler.programs._language.graph_matrix import GraphMatrix, InducedMatrix
 from pygsampler.programs._language.trace import ProgramTrace
 
-# What a function may return.
+# The permitted results of a function.
 _RESULTS = (
     "expected matrices, A.induce(V), (V, matrix), (matrix, V), a dictionary of matrices of the "
     "same edges in the place of one, a dictionary of vectors, or A.walk(seeds, length)"

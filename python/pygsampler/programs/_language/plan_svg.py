@@ -13,7 +13,8 @@ _INPUT = re.compile(r"%(\d+)")
 # Sizes in pixels: a character of the font, a box, and what is between boxes.
 _CHARACTER, _HEIGHT, _ACROSS, _DOWN = 6.7, 22, 14, 26
 _MOST_CHARACTERS = 34
-# What draws, what is made where it is taken, what is made once a graph, and all else.
+# The operators that draw, and the looks of their boxes, of values computed in place, of values
+# computed once per graph, and of all others.
 _DRAWS = ("individual", "collective", "draw", "roots", "walk", "random")
 _LOOKS = {
     "draws": 'fill="#ffe0b0" stroke="#a06000"',

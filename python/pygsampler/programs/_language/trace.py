@@ -20,7 +20,7 @@ _OURS = (
     str(Path(__file__).parent.with_name("programs.py")),
 )
 _NODE = re.compile(r"(?:\w+: )?%(\d+): ")
-# What programs write for the engine's operators, where that is another name.
+# The names in programs of the engine's operators that have another name there.
 _WRITTEN = {
     "individual": "individual_sample",
     "collective": "collective_sample",
@@ -52,7 +52,7 @@ class ProgramTrace:
         self.known = tuple(relations)
         self.relations: dict[tuple[str, str, str], None] = {}
         self.lines: list[str] = []
-        # Of each line its operator, the nodes that it takes, and its attributes.
+        # The operator, the operands and the attributes of each line.
         self.nodes: list[tuple[str, tuple[int, ...], dict[str, Any]]] = []
         self.places: list[str] = []
         self.edge_names: dict[str, None] = {}
@@ -61,9 +61,9 @@ class ProgramTrace:
         self.races: dict[int, int] = {}
         # The nodes of random numbers of all vertices.
         self.randoms: set[int] = set()
-        # Of a function that returns walks: how many steps they have.
+        # The number of steps, if the function returns walks.
         self.steps: int | None = None
-        # Where a function's result is refused; it has ended by then.
+        # The place named by errors about the result, after the function has ended.
         self.ended: str | None = None
         self._made: dict[tuple[Any, ...], int] = {}
         self._sites = 0

@@ -65,7 +65,7 @@ class GradientBounds(LearnedSampler):
         """
         import numpy as np
 
-        # Those of a batch on a GPU are there.
+        # The nodes of a batch on a GPU are in its memory.
         given = nodes.cpu() if hasattr(nodes, "cpu") else nodes
         ids = np.asarray(Array._of_view(as_ids(given, "nodes")).cpu().numpy(), np.int64)
         values = finite_values(norms, "norms", ids.shape)

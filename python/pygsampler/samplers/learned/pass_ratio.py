@@ -94,7 +94,7 @@ def pass_ratio(
         return score.relu() + 1e-9
 
     src, dst = (ends.long() for ends in block.coo())
-    # Of the block's sources the destinations are the first, so the others are found by id.
+    # The destinations are the first sources of the block; the others are found by id.
     u = torch.searchsorted(nodes, block.src_nodes.long())[src]
     if weight is None:
         each = 1 / degrees.to(W1.dtype)

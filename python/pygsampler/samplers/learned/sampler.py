@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LearnedSampler", "finite_values"]
 
-# Of so many batches it is known which version they were drawn by.
+# The number of batches whose version of the values is remembered.
 _REMEMBERED = 1 << 16
 
 # One of so many values of the edge arrays may change before all are copied: a value that is written
