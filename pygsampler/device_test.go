@@ -294,7 +294,7 @@ func TestDeviceJobsEnd(t *testing.T) {
 	runtime.KeepAlive(seeds)
 }
 
-// What is refused at once, with its kind, and leaves nothing behind.
+// Wrong arguments are refused at once, with the kind of the error, and leave nothing behind.
 func TestDeviceErrors(t *testing.T) {
 	onGPU(t)
 	g, o := pair(t, 100, true, true), options(t, "auto", false, 3)

@@ -23,7 +23,8 @@ func SetEnvironment(given map[string]string) error {
 		}
 	}
 	for name, value := range given {
-		// What is right already is left alone: C's environment is not to be written without need.
+		// Equal values are not written again: C's environment should not be written without
+		// need.
 		if old, set := os.LookupEnv(name); !set || old != value {
 			if err := os.Setenv(name, value); err != nil {
 				return err

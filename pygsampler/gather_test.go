@@ -217,7 +217,7 @@ func occupy(t *testing.T) (end func()) {
 	}
 }
 
-// What cannot be gathered is refused before any work, with no memory lost.
+// Wrong gathers are refused before any work, with no memory lost.
 func TestGatherErrors(t *testing.T) {
 	quiet(t)
 	l := newLookup(64, 3, 5, 8)

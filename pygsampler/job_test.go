@@ -293,7 +293,7 @@ func TestChangedArrays(t *testing.T) {
 	result(t, j)
 }
 
-// What Submit refuses at once, it refuses before it holds the graph.
+// Submit refuses wrong arguments before it holds the graph.
 func TestCallErrors(t *testing.T) {
 	quiet(t)
 	g := random(100).open(t)

@@ -200,7 +200,7 @@ func (g *Relation) Close() {
 		}
 	}
 	if g.device != nil {
-		// What it cannot give back is lost with the device.
+		// Memory that it cannot return is lost with the device.
 		_ = g.device.graph.Close()
 	}
 }

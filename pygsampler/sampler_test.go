@@ -17,7 +17,7 @@ type refusalCase struct {
 	text     string
 }
 
-// What is not given is written down, and a document that was read reads alike.
+// Defaults are written to the document, and reading a written document gives the same one.
 func TestNewSampler(t *testing.T) {
 	for _, k := range append([]documentCase{
 		{

@@ -16,8 +16,8 @@ from tests.style.findings import Finding, place
 
 # The places whose comments and docstrings are read.
 PLACES = (
-    *("benchmarks/", "bridge/", "examples/", "gpu/", "python/", "tools/", "Makefile", "setup.py"),
-    *("tests/cuda/", "tests/dgl/", "tests/style/", "tests/support/"),
+    *("benchmarks/", "bridge/", "examples/", "gpu/", "pygsampler/", "python/", "tools/"),
+    *("tests/cuda/", "tests/dgl/", "tests/style/", "tests/support/", "Makefile", "setup.py"),
 )
 MARKS = {".py": "#", ".sh": "#", "Makefile": "#"}
 MARKS |= dict.fromkeys((".go", ".c", ".h", ".cu", ".cuh"), "//")

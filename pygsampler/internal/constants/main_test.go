@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is committed is what the Go files say now.
+// The committed files agree with the Go files.
 func TestGenerated(t *testing.T) {
 	const root = "../../.."
 	files, err := generate(root)

@@ -52,7 +52,7 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 		return shape, valueError("num_nodes: expected at most %d, got %d", limit, plan.NumNodes)
 	}
 	defer func() {
-		// Of consumers: those of readers are errors already.
+		// A panic of a consumer; panics of readers are errors already.
 		if p := recover(); p != nil {
 			err = valueError("%v", p)
 		}

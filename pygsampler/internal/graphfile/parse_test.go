@@ -99,7 +99,7 @@ func TestForeignAndNewerFilesAreNamed(t *testing.T) {
 	for _, foreign := range []string{"", "x", "\x93NUMPY\x01\x00v\x00", "0 1\n1 2\n", "\x1f\x8b\x08\x00\x00\x00\x00\x00", strings.Repeat("\x00", 4096)} {
 		wantFormatError(t, []byte(foreign), "foreign", "graph file")
 	}
-	// What a transfer as text does to a file.
+	// The damage that a transfer as text does to a file.
 	wantFormatError(t, bytes.ReplaceAll(good, []byte("\r\n"), []byte("\n")), "text", "graph file")
 }
 

@@ -39,7 +39,7 @@ func createTemporary(target string) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("creating a temporary file in its folder: %w", err)
 		}
-		// Where files cannot be locked, those of killed processes stay.
+		// If files cannot be locked, the files of killed processes stay.
 		_ = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		return file, nil
 	}

@@ -16,8 +16,7 @@ int64_t pgs_device_bytes(int64_t device) {
   return device >= 0 && device < DEVICES ? __atomic_load_n(&bytes_of[device], __ATOMIC_RELAXED) : 0;
 }
 
-// Whether the driver has done it: where the thread's context could not be put back
-// it was done nevertheless.
+// True if the driver has done it, also if the thread's context could not be restored.
 static int done(int result) { return !result || (result & ~RESULT) == BY_POP; }
 
 static int free_now(handle context, uint64_t address) { IN_CONTEXT(context, cuMemFree((CUdeviceptr)address)); }
@@ -104,8 +103,8 @@ int pgs_device_filler(const pgs_memory *m, uintptr_t *stream) {
 
 typedef struct { int64_t pid, number; } hold;
 
-// Of Go, where the registry of pages and the list of spans are. A child that was forked
-// must not enter its parent's Go.
+// A function of Go, which has the registry of pages and the list of spans. A forked child must not
+// enter its parent's Go.
 extern void pgsLetGo(int64_t number);
 
 static void let_go(pgs_memory *m) {

@@ -9,7 +9,7 @@
 
 enum { PGS_CONSUMERS = 8 };
 
-// What the release of a memory needs: handles of the driver, as integers.
+// The driver's handles that the release of a memory needs, as integers.
 typedef struct pgs_lease {
   int64_t pid;          // the process that has it: a forked child has no driver to give it back to
   uintptr_t context;

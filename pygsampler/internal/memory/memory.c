@@ -143,7 +143,7 @@ int pgs_memory_grow(pgs_memory *m, int64_t capacity) {
   if (data == MAP_FAILED) return -1;
   m->data = m->header = data;
   if (!pgs_memory_has_headroom()) {
-    // What has left the heap does not go back there.
+    // Memory that has left the heap does not go back there.
     if (m->capacity > SMALL) {
       mremap(data, capacity, m->capacity, 0);
     } else {

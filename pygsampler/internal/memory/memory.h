@@ -27,7 +27,7 @@ typedef struct pgs_memory {
 // has one; NULL when the system has no memory. Its contents are undefined.
 pgs_memory *pgs_memory_new(int64_t capacity);
 
-// Whether the process may map as much as Go's runtime could want for itself.
+// True if the process may map as much as Go's runtime could want for itself.
 int pgs_memory_has_headroom(void);
 
 // Makes the capacity at least the given one and keeps the contents; data may

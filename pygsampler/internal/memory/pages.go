@@ -47,7 +47,7 @@ func Affordable(size int64) error {
 func Map(size int64) (*Pages, error) {
 	size = max((size+4095)&^4095, 4096)
 	if size <= smallPages {
-		// Of words, which are aligned for all that a slice may be of.
+		// Words are aligned for any type of a slice.
 		words := make([]uint64, size/8)
 		return &Pages{bytes: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size), heap: true}, nil
 	}

@@ -204,7 +204,7 @@ func (d *Document) Number(name string, low, high, usual float64, within string) 
 	}
 	text := string(raw)
 	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
-		// What is no number though it is a float: nan, and the infinities.
+		// Floats that are no numbers of JSON: nan, and the infinities.
 		kind := request.ErrType
 		if strings.HasPrefix(describe(raw), "float") {
 			kind = request.ErrValue

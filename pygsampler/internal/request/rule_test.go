@@ -8,8 +8,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Of every small degree and fanout: what a row gives, by what docs/developer/draws.md says,
-// and that the guess for rows of one degree is what they give.
+// For every small degree and fanout, a row gives as many edges as docs/developer/draws.md says,
+// and the guess for rows of one degree is exact.
 func TestRule(t *testing.T) {
 	for degree := range int64(12) {
 		for fanout := int64(-1); fanout < 14; fanout++ {

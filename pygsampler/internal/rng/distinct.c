@@ -19,8 +19,8 @@ static int64_t whole(struct drawn *d, int64_t **to, const int64_t *end, const in
   for (int64_t i = 0; i < n; i++) {
     const int64_t take = degrees[i] < fanout ? degrees[i] : fanout;
     if (end - at >= LANES) {
-      // What is written beyond the row the next one writes again: a store for each edge would have its branch be
-      // mispredicted at most rows' ends.
+      // The next row overwrites the entries beyond this one: the branch of a store for each edge
+      // would be mispredicted at most rows' ends.
       for (int64_t l = 0; l < LANES; l++) at[l] = starts[i] + l;
       for (int64_t j = LANES; j < take; j++) at[j] = starts[i] + j;
     } else {
@@ -63,7 +63,7 @@ __attribute__((target("avx512f,avx512dq"))) static inline void transpose(__m512i
     pair[i] = _mm512_unpacklo_epi64(line[i], line[i + 1]);
     pair[i + 1] = _mm512_unpackhi_epi64(line[i], line[i + 1]);
   }
-  // Of lines 0 to 3 the columns 0 and 4, 1 and 5, 2 and 6, 3 and 7; then those of lines 4 to 7.
+  // Columns 0 and 4, 1 and 5, 2 and 6, 3 and 7 of lines 0 to 3, then of lines 4 to 7.
   for (int i = 0; i < LANES; i += 4)
     for (int odd = 0; odd < 2; odd++) {
       const __m512i a = pair[i + odd], b = pair[i + odd + 2];
@@ -83,7 +83,7 @@ __attribute__((target("avx512f,avx512dq"))) static void side_by_side(const struc
   const int64_t columns = (fanout + LANES - 1) / LANES * LANES;
   for (int64_t i = 0; i < k; i += LANES) {
     __m512i chosen[PGS_MOST];
-    // What no draw is: those before a draw are compared by fours.
+    // A value that no draw has, since the draws before a draw are compared by fours.
     for (int64_t j = 0; j < columns; j++) chosen[j] = _mm512_set1_epi64(-1);
     __m512i state = _mm512_loadu_si512(states + i), top = _mm512_loadu_si512(d->degrees + i);
     const __m512i start = _mm512_loadu_si512(d->starts + i);

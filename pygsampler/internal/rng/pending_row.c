@@ -5,7 +5,8 @@
 
 #include "mix.h"
 
-// As many draws for each choice come before: the choices themselves, and spare ones, which short rows do not use.
+// The draws of each choice that come before: the choice itself, and spare ones, which short rows do
+// not use.
 enum { BEFORE = 3 };
 
 // The draw j of the refused ones, below a total.

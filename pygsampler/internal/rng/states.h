@@ -5,5 +5,5 @@
 // of its counter. Vectors have at most so many bits as the widest.
 void pgs_states(uint64_t *v, int64_t n, const uint32_t key[5], int widest);
 
-// Likewise the bits of the uniform number of each state's first draw.
+// Puts the bits of the uniform number of each node's first draw in its place.
 void pgs_uniforms(uint64_t *v, int64_t n, const uint32_t key[5], int widest);

@@ -392,7 +392,7 @@ func (u *unit[P, I]) begin() {
 		}
 		start, degree := u.row(int64(u.at[i])*u.kinds + kind)
 		if degree == 0 && u.Restart > 0 && u.at[i] != u.root[i] {
-			// Where there is no edge a walk with restarts goes back.
+			// A walk with restarts goes back from a node without edges.
 			u.at[i], u.last[i] = u.root[i], -1
 			if u.Jumps {
 				u.jump(i, step)

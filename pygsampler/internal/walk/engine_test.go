@@ -126,7 +126,7 @@ func TestFirstOrder(t *testing.T) {
 	follows(t, ends, map[string]float64{"0": 7. / 12, "1": 1. / 3, "2": 1. / 12}, "personalised PageRank")
 }
 
-// Where node2vec goes from 2, having come from 0.
+// The steps of node2vec from 2, after a step from 0.
 func TestSecondOrder(t *testing.T) {
 	for _, k := range []struct {
 		p, q     float64
@@ -301,7 +301,7 @@ func TestRestart(t *testing.T) {
 			t.Fatalf("a restart took a step: %v, %v", nodes, w.EdgeIDs[i])
 		}
 	}
-	// Where there is no edge a walk goes back; from a root without edges there is nowhere to go.
+	// A walk goes back from a node without edges; a root without edges ends it.
 	dead := walktest.Graph([][]int64{{1}, {}}, 3, 32, 64, false, nil)
 	for _, jumps := range []bool{false, true} {
 		w = walks(t, Request{Rule: Rule{Length: 3, Restart: 1e-9, Jumps: jumps, EdgeIDs: true}, Relation: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1, 2}, 32)}})

@@ -15,7 +15,7 @@ import (
 // A step of node2vec reads two rows: the row of the walk's node has the edges of the tries, and the
 // row of the previous node tells whether one of them leads to a neighbor of it. So a partition
 // makes all tries of a row, and lists the edges whose tries another partition decides, up to the
-// first that is accepted in any case. Those edges are then requested together: most steps take two
+// first that is accepted in any case. All these edges are requested together: most steps take two
 // rounds. If all tries are refused, the whole row is requested.
 const (
 	hopJoined = iota // whether an edge leads from each node to the one that the walk came from
@@ -47,7 +47,7 @@ func (p *party[I]) askSecond(walks []int32, step int64) (without []int32, err er
 		if err != nil {
 			return nil, err
 		}
-		// Those that settle a row need not be asked about.
+		// Edges that settle a row need no request.
 		joined, err := p.joined(walks, &made, step, func(j int, place int64) bool {
 			return made.state[j] != settled || place+1 < made.end[j]
 		})

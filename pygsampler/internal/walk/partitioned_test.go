@@ -128,7 +128,8 @@ func TestPartsMakeTheWalks(t *testing.T) {
 	}
 }
 
-// What comes over a network is looked at before it is read, and what no walk of parts can be is refused.
+// Answers from a network are checked before they are read, and rules that walks of parts cannot
+// follow are refused.
 func TestAnswersToWalks(t *testing.T) {
 	rows, rule := csctest.RandomRows(60, 4), Rule{Length: 3, EdgeIDs: true}
 	ask := func(rule Rule, spoil func(words []int64, a *cpu.RowReply)) error {

@@ -197,7 +197,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// What cannot be made is refused, and a context that nobody wants ends early.
+// Impossible contexts are refused, and a canceled context ends early.
 func TestRefused(t *testing.T) {
 	g := csc.Homogeneous(csctest.Graph([][]int64{{1}, {0}}, 2, 32, 32, false))
 	r := &Request{Rule: Rule{Budget: 3, Cells: []int64{4}}, Graph: g}

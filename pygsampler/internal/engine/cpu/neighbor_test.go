@@ -326,7 +326,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// What a batch leaves that ended in a panic is not the next one's.
+// The state of a batch that ended in a panic does not reach the next batch.
 func TestAfterAPanic(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(300, 1), 300, 64, 64, false)
 	damaged := csctest.Graph(csctest.RandomRows(300, 1), 300, 64, 64, false)

@@ -103,7 +103,7 @@ func TestPartsMakeTheBatch(t *testing.T) {
 	}
 }
 
-// What comes over a network is looked at before it is read.
+// Answers from a network are checked before they are read.
 func TestAnswersOfOthers(t *testing.T) {
 	rows := csctest.RandomRows(60, 4)
 	bounds := []int64{0, 60}
@@ -161,7 +161,7 @@ func TestAnswersOfOthers(t *testing.T) {
 	}
 }
 
-// Where the times of edges bound the next hop, an answer has them.
+// An answer has the times of edges if they bound the next hop.
 func TestAnswersWithoutTimes(t *testing.T) {
 	rows := csctest.RandomRows(60, 4)
 	hollow, parts, edges := inParts(rows, 60, 64, []int64{0, 60})

@@ -115,7 +115,7 @@ func TestWholeRowsOfParts(t *testing.T) {
 	}
 }
 
-// What stands beside edges is looked at before it is read.
+// Arrays next to edges are checked before they are read.
 func TestWholeRowsOfOthers(t *testing.T) {
 	rows := csctest.RandomRows(60, 4)
 	bounds := []int64{0, 30, 60}

@@ -176,8 +176,8 @@ func TestPanicsAreErrors(t *testing.T) {
 							panic("tile of fate")
 						}
 					}
-					// As Sample does: the workers' panics arrive as errors, the caller's own
-					// may also pass through.
+					// The same recovery as in Sample: panics of workers arrive as errors, and
+					// the caller's own may also pass through.
 					err := func() (err error) {
 						defer recovered(&err)
 						if where == "each" {

@@ -64,7 +64,7 @@ func (g *segments) attend(t *testing.T, shared bool) {
 	}
 	within := map[int]float64{16: 1e-2, 32: 1e-4, 64: 1e-9}[g.floatBits]
 	g.near(t, "out", download(t, s, there.Out, len(out)+32), out, within)
-	// Of rows without edges nobody asks.
+	// Rows without edges have no defined logarithm, so they are skipped.
 	logs := download(t, s, there.Log, len(log)+32)
 	for row := range rows {
 		if at := row * g.heads * score; g.indptr[row] == g.indptr[row+1] {

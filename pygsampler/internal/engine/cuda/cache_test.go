@@ -156,8 +156,8 @@ func (d *cacheOnDevice) uploadIDs(t *testing.T, e *Engine, s gpu.Stream, ids []i
 	return IDs{d.memory.at(t, e, s, g.packedIDs(), 0), uint64(len(ids)), bits}
 }
 
-// Rows come in, drive others out and are written anew; whatever their size, where they lie and
-// what the ids are. What is gathered then is the table's, and those from the cache are counted.
+// Rows enter the cache, replace others and are written anew, for any size, alignment and ids.
+// Gathered rows equal the table's, and rows from the cache are counted.
 func TestCacheHoldsWhatIsPut(t *testing.T) {
 	e, s := device(t)
 	for _, row := range []int{1, 2, 3, 4, 8, 12, 16, 100, 400, 528, 2408} {
@@ -207,9 +207,9 @@ func TestCacheHoldsWhatIsPut(t *testing.T) {
 	}
 }
 
-// What was used last stays: the cache is the model's after each gather, also where ids repeat,
-// where they are more than there are places, where none is a row, and when the number of gathers
-// wraps around. A row that is cached is the table's.
+// Rows that were used last stay: the cache equals the model's after each gather, also if ids
+// repeat, exceed the places, or are no rows, and when the number of gathers wraps around. A
+// cached row equals the table's.
 func TestCacheAdmitsWhatIsRead(t *testing.T) {
 	e, s := device(t)
 	for _, places := range []int{1, 3, 64, 200} {

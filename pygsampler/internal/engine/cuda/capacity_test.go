@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// What a guess is made of, for a graph whose figures are easy.
+// The terms of a guess, for a graph whose figures are easy.
 func TestGuess(t *testing.T) {
 	g := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
 	p := &Hops{request.Hops{Fanouts: []int64{-1, 4}}}

@@ -67,7 +67,7 @@ func TestDequantizeIsTheCPUs(t *testing.T) {
 				for _, id := range ids {
 					stored = append(stored, table[int(id)*row:][:row]...)
 				}
-				// What a gather gives for an id outside.
+				// The rows that a gather writes for ids outside the table.
 				outside := rows / 2
 				ids[outside], ids[outside+1] = rows, -1
 				clear(stored[outside*row:][:2*row])

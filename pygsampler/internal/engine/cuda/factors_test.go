@@ -178,7 +178,7 @@ func TestFactorsOfManyBatches(t *testing.T) {
 
 // Both engines' functions of real numbers have the same bits.
 func TestRealFunctions(t *testing.T) {
-	// Of all sizes, near 1, near multiples of log(2)/2, and what draws give.
+	// Values of all sizes, near 1, near multiples of log(2)/2, and values of draws.
 	values := []float64{
 		5e-324, 0x1p-1022, math.Nextafter(0x1p-1022, 0), 0x1p-53, math.Nextafter(1, 0), 1, math.Nextafter(1, 2), math.Sqrt2,
 		math.Nextafter(math.Sqrt2, 2), math.Nextafter(math.Sqrt2, 1), 64, math.Nextafter(64, 0), 1e300, math.MaxFloat64,

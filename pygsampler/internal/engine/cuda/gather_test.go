@@ -19,8 +19,7 @@ type gathered struct {
 	table, cached   []byte
 	slots           []int32 // nil: nothing is cached
 	told            bool    // whether rows from the cache are counted, and bad ids noted
-	// How far memory of the table, of the cache and of the rows that are written lies from a
-	// multiple of 16 bytes.
+	// The offsets of the table, the cache and the written rows from a multiple of 16 bytes.
 	tableOff, cachedOff, outOff int
 }
 
@@ -168,7 +167,7 @@ func checkGathers(t *testing.T, e *Engine, s gpu.Stream, all ...*gathered) {
 		}
 		p.Out = memory.at(t, e, s, bytes.Repeat([]byte{guard}, len(g.ids)*g.row+2*guarded), g.outOff) + guarded
 		if g.told {
-			// What was counted before stays.
+			// Earlier counts stay.
 			p.Counts = memory.at(t, e, s, packed([]uint64{1000, math.MaxUint64}), 0)
 			p.Bad = p.Counts + 8
 		}

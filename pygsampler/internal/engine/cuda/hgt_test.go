@@ -132,7 +132,7 @@ func TestHGTManyCandidates(t *testing.T) {
 			if err = errors.Join(err, b.Memory.Free(s)); err != nil {
 				t.Fatal(err)
 			}
-			// What a batch needed is known by then.
+			// The needs of a batch are known by then.
 			if i == 0 && (again == 0 && f.tries < 3 || again == 1 && f.tries > 1) {
 				t.Errorf("batch %d: made by %d launches", again, f.tries)
 			}

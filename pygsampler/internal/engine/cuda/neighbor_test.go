@@ -58,8 +58,8 @@ func TestLargeBatches(t *testing.T) {
 	}
 }
 
-// Hops in bins: all of them, and those that come after hops on the map. Where a
-// vertex comes too often for a bin, the batch is made again without.
+// All hops use bins, or only the hops after hops on the map. If a node occurs too often for a
+// bin, the batch is sampled again without bins.
 func TestBins(t *testing.T) {
 	e, s := device(t)
 	hub := make([]int64, 9000)

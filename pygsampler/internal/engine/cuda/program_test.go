@@ -155,7 +155,8 @@ func programs(t testing.TB) map[string]*program.Program {
 			"cross %5, %5", "degree", "gather %7, %5", `return subgraph %5, %6 "degree"=%8`),
 		"again": parsed(t, "w", "seeds", "slice %0", "collective %1 k=7 replace=true site=0", "times %2", "mul %2, %3 axis=1",
 			"individual %1 k=5 replace=true site=1", "merge %4, %5", `data %6 name="t"`, "top_k %6, %7 k=4", "return blocks %8"),
-		// What rows have among those of what theirs were chosen from, two steps back, and along a list.
+		// Rows find their values among the rows that they were chosen from, two steps back, and
+		// along a list.
 		"inherited": parsed(t, "w", "seeds", "slice %0", "sum %1 axis=1", "individual %1, %1 k=4 replace=false site=0", "row %3", "gather %2, %4",
 			"collective %3, %5 k=9 replace=false site=1", "row %6", "gather %2, %7", "sqrt %8", "div %6, %9 axis=1", "unique %0", `vertices name="x"`,
 			"gather %12, %4", "cross %4, %11", "individual %14 k=2 replace=true site=2", "row %15", "gather %13, %16", "gather %5, %16", "add %17, %18",
@@ -163,7 +164,7 @@ func programs(t testing.TB) map[string]*program.Program {
 		"reductions": parsed(t, "w", "seeds", "slice %0", "neg %1", "largest %2 axis=1", "smallest %1 axis=0", "mean %1 axis=1",
 			"mean %1 axis=0", "count %1 axis=1", "mean %5", "largest %5", "sub %5, %8", "cap %5 k=3", "exp %10", `vertices name="x"`,
 			"row %1", "gather %13, %14", "mul %15, %3", "div %10, %9", "pick %14, %15",
-			// What roundings leave, so that a sum in another order shows in float32.
+			// Rounding errors, so that a sum in another order shows in float32.
 			"const value=3", "mul %1, %19", "sum %20 axis=0", "sum %1 axis=0", "mul %22, %19", "sub %21, %23",
 			"sum %20 axis=1", "sum %1 axis=1", "mul %26, %19", "sub %25, %27",
 			`return vectors "a"=%3 "b"=%4 "c"=%6 "d"=%7 "e"=%17 "f"=%11 "g"=%12 "h"=%16 "i"=%18 "j"=%24 "k"=%28`),
@@ -321,7 +322,7 @@ func TestProgramErrors(t *testing.T) {
 			t.Errorf("expected %s, got %v", want, err)
 		}
 	}
-	// What a launch left that failed does not disturb the next one.
+	// The state of a failed launch does not disturb the next one.
 	checkProgram(t, e, s, g, d, ladies(t, 1, 2), []int64{1, 7}, 2)
 	checkProgram(t, e, s, g, d, ladies(t, 1, 2), []int64{1, 2}, 2)
 	for want, p := range map[string]*program.Program{

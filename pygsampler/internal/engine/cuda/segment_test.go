@@ -459,8 +459,8 @@ func TestSegmentMisaligned(t *testing.T) {
 	}
 }
 
-// Of equals the first is the largest, NaN is larger than all, and neither infinities nor zeros
-// of both signs are lost.
+// The first of equal values is the largest, NaN is larger than all, and neither infinities nor
+// zeros of both signs are lost.
 func TestSegmentAwkwardValues(t *testing.T) {
 	e, s := device(t)
 	awkward := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1, 1, math.SmallestNonzeroFloat32, -math.MaxFloat32}
@@ -478,7 +478,7 @@ func TestSegmentAwkwardValues(t *testing.T) {
 	}
 }
 
-// What a source gets of the rows whose largest it was: once, however many edges lead there.
+// A source gets the gradient of a row whose largest it was once, however many edges lead there.
 func TestSegmentTaken(t *testing.T) {
 	e, s := device(t)
 	for _, bits := range [][2]int{{32, 32}, {64, 32}, {32, 64}, {64, 64}} {

@@ -513,7 +513,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 		seeds.To, seeds.From, seeds.Modulus = k.OutputIndex, w+batch.TypeOutputIndex, max(k.Outputs, 1)
 		add(seeds)
 		if p.Plan.Disjoint {
-			// What fills up is in a tree that no seed has.
+			// Padding has the subgraph id of no seed.
 			add(heteroPiece{
 				To: k.Trees, Room: k.Size, Modulus: uint64(p.numSeeds()), From: w + batch.TypeSubgraphIDs, Count: w + batch.TypeNumNodes,
 				Fill: fillWord, Value: wordOfZero, Bits: ids,

@@ -479,7 +479,8 @@ func TestStaticHeteroFindsWhatDoesNotFit(t *testing.T) {
 	c.run()
 }
 
-// What no launch with the same arguments can make is refused, and nothing is held afterwards.
+// Batches that launches with the same arguments cannot sample are refused, and nothing is held
+// afterwards.
 func TestStaticHeteroRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 2, 64)
@@ -535,7 +536,7 @@ func TestStaticHeteroRefuses(t *testing.T) {
 	}
 }
 
-// What mirrors the kernels' structs and is written by the host is as large as there.
+// Go's mirrors of the kernels' structs that the host writes have the kernels' sizes.
 func TestStaticHeteroState(t *testing.T) {
 	if got := unsafe.Offsetof(heteroState{}.Launches); got != unsafe.Sizeof(heteroPass{}) {
 		t.Error(got)

@@ -346,7 +346,8 @@ func TestStaticFindsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// What no launch with the same arguments can make is refused, and nothing is held afterwards.
+// Batches that launches with the same arguments cannot sample are refused, and nothing is held
+// afterwards.
 func TestStaticRefuses(t *testing.T) {
 	e, s := device(t)
 	_, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 64, 64, false)
@@ -384,7 +385,7 @@ func TestStaticRefuses(t *testing.T) {
 	}
 }
 
-// What mirrors the kernels' structs and is written by the host is as large as there.
+// Go's mirrors of the kernels' structs that the host writes have the kernels' sizes.
 func TestStaticState(t *testing.T) {
 	if got := unsafe.Sizeof(staticStep{}); got != 32 {
 		t.Error(got)

@@ -15,7 +15,7 @@ import (
 // place that is aligned to 16 bytes, and the same graph on the host.
 func placed(t *testing.T, e *Engine, indptr, indices []int64, nodes int64, indptrBits, idBits, shift int) (*csc.Relation, Arrays) {
 	t.Helper()
-	// What lies before is no offset and no id: nobody may look at it.
+	// The entries before the arrays are no offsets and no ids: they must not be read.
 	before := []int64{1 << 30, -1, 1 << 30, -1}[:shift]
 	held := &csc.Relation{
 		Indptr: csctest.Array(append(append([]int64{}, before...), indptr...), indptrBits),
@@ -132,7 +132,7 @@ func TestValidateLarge(t *testing.T) {
 	}
 }
 
-// What needs no look at the arrays.
+// Sizes are checked without reading the arrays.
 func TestValidateSizes(t *testing.T) {
 	e, _ := device(t)
 	for _, nodes := range []int64{0, 1, 1 << 31, 1<<31 + 1, 1<<48 + 1} {

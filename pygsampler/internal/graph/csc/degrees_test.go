@@ -191,7 +191,7 @@ func TestOutDegreesAreThoseOfALoop(t *testing.T) {
 		if d.Out(got); !slices.Equal(got, want) {
 			t.Errorf("int%d: got %v, want %v", bits, got, want)
 		}
-		// As with 2^32 edges and more.
+		// The wide form of graphs with 2^32 edges and more.
 		for _, n := range d.out32 {
 			d.out64 = append(d.out64, uint64(n))
 		}

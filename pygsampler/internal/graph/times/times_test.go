@@ -24,7 +24,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What a bound leaves is what a look at every edge finds, at the ends of the integers too.
+// A bound leaves the same edges as a comparison of every edge, at the ends of the integers,
+// too.
 func TestWithin(t *testing.T) {
 	row := []int64{math.MinInt64, math.MinInt64, -7, -7, 0, 3, 3, 3, 9, math.MaxInt64}
 	for _, float := range []bool{false, true} {

@@ -358,7 +358,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// What no weight is is refused with the lowest edge id that has it.
+// Invalid weights are refused with the lowest edge id that has one.
 func TestRefused(t *testing.T) {
 	g := csctest.Graph([][]int64{{0, 1, 2}, {0}, {1, 2}}, 3, 64, 64, true)
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1)} {

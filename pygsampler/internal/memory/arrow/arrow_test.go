@@ -32,7 +32,7 @@ func region(t *testing.T, n int64) (m memory.Memory, at map[int]int64) {
 
 func references(m memory.Memory) int64 { return memory.View[int64](m.Address(), 1)[0] }
 
-// What we export, we import: the same memory, for as long as the pair lives.
+// Exported arrays can be imported: the same memory, for as long as the pair lives.
 func TestRoundTrip(t *testing.T) {
 	live := memory.Count().Live
 	for _, n := range []int64{1, 5, 1000} {

@@ -4,7 +4,7 @@
 
 #include "_cgo_export.h"
 
-// As in internal/memory: weak, so that Go's test binaries link without an interpreter.
+// Weak symbols, as in internal/memory, so that Go's test binaries link without an interpreter.
 #define WEAK __attribute__((weak))
 
 typedef struct {

@@ -19,7 +19,7 @@ enum { PGS_FINALIZER_KINDS = 16 };
 // PGS_FINALIZER_KINDS.
 PyObject *pgs_destructor(PyObject *type, int64_t kind, int64_t generation);
 
-// How many destructors are between giving up the interpreter's lock and having it again.
+// Returns the number of destructors that have released the interpreter's lock and not got it back.
 int64_t pgs_finalizer_running(void);
 
 // After it destructors leave everything as it is: the interpreter ends.

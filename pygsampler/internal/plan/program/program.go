@@ -64,7 +64,7 @@ func Parse(d *plan.Document) plan.Plan {
 	if err == nil {
 		traced.Timed = timed
 		p.traced = traced
-		// As the program has it, so that equal ones have equal plans.
+		// The program as it was traced, so that equal programs have equal plans.
 		d.Note("code", strings.Split(traced.String(), "\n"))
 		p.Program, p.steps, err = passes.Run(traced, off)
 	}

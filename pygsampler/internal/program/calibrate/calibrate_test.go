@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What has to hold on any machine, however busy: each cost is some time, and not that of a batch.
+// On any machine, however busy, each cost is positive, and far below the time of a batch.
 func TestMeasure(t *testing.T) {
 	c, err := Measure()
 	if err != nil {

@@ -44,8 +44,8 @@ func MeasureDevice(e *cuda.Engine, size Size) (d costs.Device, err error) {
 				times[g][0][many], err = of.best(graph, program.Usual, rows)
 			}
 		}
-		// The first batch by out-edges finds them. Of the large graph the compiler has nothing to do any more, and there is
-		// room for what a batch by in-edges takes, which is more.
+		// The first batch by out-edges finds them. The kernels for the large graph are compiled
+		// by then, and there is room for a batch by in-edges, which takes more.
 		begin := time.Now()
 		if err == nil {
 			_, err = of.batch(graph, program.Other, 1)

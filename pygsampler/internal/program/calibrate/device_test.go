@@ -11,7 +11,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
 )
 
-// Of a GPU, of a small graph: the costs are numbers that can be kept, and the device has its memory back.
+// The costs of a GPU, with a small graph, are valid numbers, and the device has its memory
+// back.
 func TestMeasureDevice(t *testing.T) {
 	e, err := cuda.Open(0)
 	if err != nil {
@@ -48,7 +49,8 @@ func TestMeasureDevice(t *testing.T) {
 	}
 }
 
-// Of a GPU that takes 2 an in-edge, 1/2 a bit, 8 an out-edge, 70 for meetings more, and 20 an edge once.
+// A GPU that takes 2 per in-edge, 1/2 per bit, 8 per out-edge, 70 for more barriers, and 20 per
+// edge once.
 func TestCosts(t *testing.T) {
 	size := Size{Vertices: 1 << 12, Degree: 8, Rows: 65}
 	var times [2][2][2]float64

@@ -113,8 +113,8 @@ static void pgs_end(float *out, double *work, int64_t count, int64_t h) {
   }
 }
 
-// Of n pairs of rows the products: eight sums in turn, and then of these the sum of each and the one half
-// of them behind.
+// Computes the products of n pairs of rows: eight sums in turn, and then repeatedly the sum of
+// each with the one half of them behind.
 static void pgs_dot(const float *p, const int64_t *at, const float *q, const int64_t *to, int64_t n, int64_t h, double *out) {
   for (int64_t i = 0; i < n; i++) {
     const float *a = p + at[i] * h, *b = q + to[i] * h;

@@ -1,5 +1,5 @@
-// Loops that a compiler of wide registers makes several elements at a time of: each is written once, for any processor, and
-// compiled again for vectors of 512 bits. What it does not find by itself is written out.
+// Loops that a compiler vectorizes: each is written once, for any processor, and compiled again for
+// vectors of 512 bits. Loops that the compiler does not vectorize are written out.
 #include "lanes.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ EVERY void keys(const uint64_t *draws, const double *weights, const int64_t *pla
   }
 }
 
-// How many numbers are looked for at a time: one hides the latency of the others' reads.
+// The numbers searched at a time: each hides the latency of the others' reads.
 enum { LOOKS = 16 };
 
 EVERY void above(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m) {
@@ -102,7 +102,8 @@ EVERY void above(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m) 
   }
 }
 
-// How many ids the map is asked for before they are looked up. The second-level cache has more reads under way than the first.
+// The ids whose places in the map are prefetched ahead. The second-level cache has more reads under
+// way than the first.
 enum { AHEAD = 128 };
 
 EVERY int64_t id_at(const void *ids, int bits, int64_t i) { return bits == 32 ? ((const int32_t *)ids)[i] : ((const int64_t *)ids)[i]; }
@@ -148,10 +149,10 @@ EVERY int64_t claim(void *ids, int bits, int64_t n, uint32_t *words, int64_t siz
   return at;
 }
 
-// How many values have their integers made at a time.
+// The values that are converted to integers at a time.
 enum { PARTS = 128 };
 
-// What stands for a sum that is in a slot: a NaN, which no sum is.
+// The mark of a sum that is in a slot: a NaN, which no sum is.
 #define SLOT ((uint64_t)0xFFF << 51)
 
 // Most rows have one value, whose integers stand for a number that has the same integers: it is theirs, and the sum.
@@ -170,7 +171,7 @@ EVERY int gather_rows(const double *values, const void *rows, int bits, int64_t 
     }
     int others = 0;
     for (int k = 0; k < m; k++) {
-      // What the next row has is written again until it is met: there is no branch.
+      // The value of the next row is written again until the row is reached: there is no branch.
       const int64_t row = id_at(rows, bits, lo + k);
       const int is_next = row == next;
       to[next] = sum[k], again[others] = k;
@@ -267,7 +268,8 @@ EVERY void map(int op, double *to, const double *x, const double *y, int64_t n) 
 }
 
 #ifdef __x86_64__
-// What gcc wants to be told before its own loops use all of a register, clang does not know, and would drop the whole attribute for.
+// gcc needs an option to use whole registers in its own loops; clang does not know it, and would
+// drop the whole attribute.
 #ifdef __clang__
 #define WIDE __attribute__((target("avx512f,avx512cd,avx512dq,avx512vl"), min_vector_width(512)))
 #else
@@ -284,7 +286,7 @@ WIDE static int64_t sift_wide(const void *ids, int bits, int64_t n, const uint64
     if (_mm512_cmplt_epu64_mask(v, most) != 0xFF) return -1;
     const __m512i word = _mm512_i64gather_epi64(_mm512_srli_epi64(v, 6), (const long long *)members, 8);
     const __mmask8 in = _mm512_test_epi64_mask(word, _mm512_sllv_epi64(one, _mm512_and_si512(v, low)));
-    // What is written lies at or before what was read last: there is room.
+    // The write ends at or before the last read: there is room.
     _mm512_storeu_si512(places + at, _mm512_maskz_compress_epi64(in, place));
     if (kept) {
       const __m512i id = _mm512_maskz_compress_epi64(in, v);

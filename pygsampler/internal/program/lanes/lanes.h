@@ -28,7 +28,8 @@ void pgs_settle_rows(const int64_t *parts, const int64_t *slots, int64_t n, cons
 // The keys of n draws, for the weights at their places: run.raceKey of many.
 void pgs_keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *keys, int widest);
 
-// Of n ascending sums, n > 0, the first above each of m numbers, which are below the last sum, in the number's place.
+// Replaces each of m numbers, which are below the last sum, by the first of n > 0 ascending sums
+// above it.
 void pgs_above(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m, int widest);
 
 // The bits of the largest size of n values.
@@ -38,7 +39,7 @@ uint64_t pgs_largest(const double *values, int64_t n, int widest);
 void pgs_sums(const double *values, int64_t n, const double powers[3], int64_t sums[2], int widest);
 void pgs_values(const int64_t *parts, int64_t n, const double powers[2], double *to, int widest);
 
-// Whether one of n numbers is not positive and finite.
+// True if one of n numbers is not positive and finite.
 int pgs_outside(const double *values, int64_t n, int widest);
 
 // x op y of n elements each; to may be one of them.

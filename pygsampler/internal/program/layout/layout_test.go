@@ -37,7 +37,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What edges take of vertices, but arrays, what is kept, and what lists take alone; and A[R, S].
+// Edges take values of nodes except arrays, stored values, and values that only lists take;
+// also with A[R, S].
 func TestOf(t *testing.T) {
 	p, err := program.Parse(`%0 = seeds
 %1 = slice %0

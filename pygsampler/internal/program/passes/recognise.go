@@ -51,7 +51,7 @@ func grown(p *program.Program, list, before, block int) bool {
 	}
 	first, rows := n.In[0], &p.Nodes[n.In[1]]
 	if column := &p.Nodes[first]; column.Op == program.Column {
-		// Of the block, or of the slice that it was drawn of.
+		// The column has to be of the block, or of the slice that it was drawn from.
 		edges := p.Nodes[column.In[0]].Type.Edges
 		if edges != block && edges != p.Parent(block) {
 			return false
@@ -247,7 +247,7 @@ func chancesOf(p *program.Program, node, slice int) (k int64, rounds int, is boo
 			return 0, 0, false
 		}
 		if n := &p.Nodes[pi]; n.Op == program.Mul {
-			// Of the round before, and its largest factors.
+			// The sums of the round before, and its largest factors.
 			spread := largest(n.In[1])
 			if spread < 0 {
 				return 0, 0, false

@@ -187,7 +187,7 @@ func TestPoisson(t *testing.T) {
 		{of: labor2, change: []string{"site=1", "site=1 batches=2"}},
 		{of: labor0, change: []string{"value=4", "value=4.5"}},
 		{of: labor0, change: []string{"value=4", "value=-4"}},
-		// What is capped, and what is not.
+		// Other values are capped.
 		{of: labor2, change: []string{"mul %16, %18", "mul %16, %17"}},
 		{of: labor2, change: []string{"spread %2, %15", "spread %2, %14"}},
 		{of: labor2, change: []string{"spread %2, %11", "spread %2, %10"}},
@@ -212,7 +212,7 @@ func TestPoisson(t *testing.T) {
 		{of: labor2, change: []string{"labor %2, %16", "labor %2, %9"}},
 		{of: labor0, change: []string{"count %2 axis=0", "sum %2 axis=0"}},
 		{of: labor0, change: []string{"div %6, %7", "div %6, %5"}},
-		// Of another hop, and hops that differ.
+		// Operands of another hop, and hops that differ.
 		{of: labor2, change: []string{"filter %24", "filter %2"}},
 		{of: labor2, change: []string{"mul %42, %44", "mul %35, %37"}},
 		{of: labor2, change: []string{"union %0, %26", "union %26, %0"}},

@@ -111,7 +111,7 @@ func TestElementsAreStored(t *testing.T) {
 	}
 }
 
-// Of a matrix whose values are left out, nothing is stored that only they are made of.
+// If the values of a matrix are left out, nothing is stored that only they need.
 func TestValuesThatAreLeftOut(t *testing.T) {
 	costing(t, func(c *costs.Costs) { c.Map, c.Gather = 100, 1 })
 	g := csctest.Graph(csctest.RandomRows(300, 9), 300, 32, 32, true)
@@ -153,7 +153,7 @@ func TestOutEdgesAreFound(t *testing.T) {
 	}
 }
 
-// What is wrong is told for the same vertex, whatever the rows are.
+// Errors name the same node, whatever the rows are.
 func TestLayoutsTellTheSameError(t *testing.T) {
 	rows := csctest.RandomRows(300, 9)
 	g := csctest.Graph(rows, 300, 32, 32, true)

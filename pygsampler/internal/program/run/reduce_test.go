@@ -37,7 +37,7 @@ func TestSumsInOrder(t *testing.T) {
 		for i := range values {
 			values[i] = random.ExpFloat64()
 		}
-		// Of any parts, and one column behind the other.
+		// Sums in parts of any size, and one column after the other.
 		for range 3 {
 			for left := values; len(left) > 0; {
 				k := 1 + random.IntN(len(left))

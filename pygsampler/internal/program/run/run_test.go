@@ -270,7 +270,7 @@ func TestChangedArrays(t *testing.T) {
 	}
 }
 
-// What a batch allocates does not grow with it.
+// The allocations of a batch do not grow with it.
 func TestSteadyState(t *testing.T) {
 	if testing.Short() {
 		t.Skip("allocations are counted without the race detector")

@@ -83,8 +83,8 @@ func naiveDraws(p []float64, k int, state uint64) []int64 {
 	return drawn
 }
 
-// Of every small degree and fanout, with weights of 0, equal, tiny and huge ones, and of a row of thousands.
-// The keys of C are those of Go, of every scale of weights.
+// Keys for every small degree and fanout, with weights of 0, equal, tiny and huge ones, and for
+// a row of thousands. The keys of C equal the keys of Go, for every scale of weights.
 func TestKeys(t *testing.T) {
 	draws, weights, places := []uint64{}, []float64{}, []int64{}
 	for i := range 3000 {

@@ -189,7 +189,7 @@ func TestNamesAreNoCode(t *testing.T) {
 	}
 }
 
-// What no result needs is not made, of a matrix its values alone neither.
+// Values that no result needs are not computed, also if they are the values of a matrix.
 func TestUnneeded(t *testing.T) {
 	p, err := program.Parse(`%0 = seeds
 %1 = slice %0
@@ -249,7 +249,7 @@ func walked(steps int) string {
 	return b.String()
 }
 
-// What a program declares has a place in the shared memory of a block, however long it is.
+// All declarations of a program fit the shared memory of a block, however long the program is.
 func TestLongProgramsFitTheSharedMemory(t *testing.T) {
 	declared := regexp.MustCompile(`(?m)^  (__shared__ )?(Edges|Ranges|Draws|List|Nested|const u32\*|u32) [a-z]+[0-9]*;$`)
 	for steps, own := range map[int]bool{1: false, 50: false, 256: true} {
@@ -315,7 +315,7 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
-// Likewise of dense rows, whose widths are those of arrays and inputs.
+// Programs with dense rows compile, whose widths are the widths of arrays and inputs.
 func TestDenseCompiled(t *testing.T) {
 	long(t)
 	files, _ := filepath.Glob("../../../../.venv/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")

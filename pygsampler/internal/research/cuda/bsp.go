@@ -20,7 +20,7 @@ type bspArgs struct {
 	Hop, SeedBits, Tile, _                uint32
 }
 
-// Where the counters of bsp.cu lie in Workspace.meeting, before the slots.
+// The places of the counters of bsp.cu in Workspace.meeting, before the slots.
 const (
 	bspEndedAt    = 16
 	bspRepeatedAt = 24
@@ -171,7 +171,7 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 			return cuda.StatusSeedOutOfRange, bad, nil
 		}
 		if err == nil && repeated {
-			// Of hop 0 alone: its rows are counted again, without the repeated seeds.
+			// Only hop 0 has repeated seeds: its rows are counted again, without them.
 			if err = b.renumberSeeds(); err == nil {
 				edges, _, _, err = b.count(hop, rule, offIndptr)
 			}

@@ -311,7 +311,7 @@ func (p *KHop) launchGrouped(f *cuda.Flight, k *khopKernels, args *khopArgs) err
 	// Launches that come to no end leave counts behind.
 	clean := s.clean
 	s.clean = 0
-	// Whether open goes through vertices or transits is known on the device alone.
+	// Only the device knows if open goes through nodes or transits, so this is enough for both.
 	looks := max(transits, min(uint64(g.Nodes), transitSparse*transits)) / transitSide
 	err := errors.Join(
 		launchKHop(f, k, &k.enter[wide], args, transits),

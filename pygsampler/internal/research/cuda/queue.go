@@ -79,7 +79,7 @@ type queueSpace struct {
 // queueSizes are numbers of tasks, of vertices and of edges of a batch.
 type queueSizes struct{ tasks, found, edges int64 }
 
-// Where things lie in counts.
+// The places in counts.
 const (
 	queueArrivedAt = 64
 	queueSlotsAt   = 128
@@ -260,7 +260,7 @@ func (p *Queue) Arrived(f *cuda.Flight, status, detail int64) (again bool, err e
 	if edges > queueMostEdges {
 		return false, fmt.Errorf("%w: a batch of %d edges or more: expected fewer than 2^31 on a GPU", request.ErrOverflow, edges)
 	}
-	// What is half full will be full next time: the batch was not complete.
+	// A half full buffer may be full next time, since the batch was not complete.
 	grow := func(most *int64, got int64) {
 		if got > *most/2 {
 			*most = min(2*max(*most, got), queueMostEdges)

@@ -19,8 +19,8 @@ type transitArgs struct {
 	Words                                           uint64
 }
 
-// transitKernels are those of kernels/research/transit.cu. Of step they are by weights, what they leave
-// out, and the width of ids.
+// transitKernels are the kernels of kernels/research/transit.cu. The kernels of step are by
+// weights, the edges that they leave out, and the width of ids.
 type transitKernels struct {
 	begin, open, place, finish gpu.Kernel[transitArgs]
 	step                       [2][3][2]gpu.Kernel[transitArgs]
@@ -182,7 +182,7 @@ func (t Transits) Launch(f *cuda.Flight, p *cuda.Walks, walks *cuda.WalkArgs, ki
 	if err := launch(&k.begin, k.residentsOfOthers, max(walks.Walks, args.Words/8)); err != nil {
 		return err
 	}
-	// Whether open goes through vertices or walkers is known on the device alone.
+	// Only the device knows if open goes through nodes or walkers, so this is enough for both.
 	looks := max(walks.Walks, min(walks.Nodes, transitSparse*walks.Walks)) / transitSide
 	alias, wide := cuda.Word(g.Alias != 0), g.Wide()
 	step, residents := &k.step[alias][kind][wide], k.residents[alias][kind][wide]

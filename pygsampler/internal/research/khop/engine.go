@@ -110,8 +110,8 @@ type step struct {
 	number int
 	stream rng.Stream
 	count  int64
-	// Where the vertices before it begin, and how many a sample has; where its own do, and how many; and
-	// where its edges begin.
+	// The first place and the number per sample of the nodes before it and of its own nodes,
+	// and the first place of its edges.
 	before, of, first, width, edges int64
 }
 
@@ -153,7 +153,8 @@ type unit[P, I csc.Index] struct {
 	n      int
 	places [side]int64 // of the edges
 	slots  [side]int64 // of the step's vertices
-	// Of transits that are joined: edges up to each, and what added to a number among all edges gives the place.
+	// For joined transits, the edges up to each, and the shift from a number among all edges to
+	// its place.
 	sums, shifts []int64
 	swaps        []int64 // of a transit whose draws are distinct
 	met          nodeSet[I]

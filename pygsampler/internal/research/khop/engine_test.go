@@ -203,8 +203,8 @@ func TestLaws(t *testing.T) {
 		}
 		return 3*place[s[4*w]] + place[s[4*w+1]]
 	}, 9), []float64{0, sixth, sixth, sixth, 0, sixth, sixth, sixth, 0})
-	// Of the pairs from 2 each has four edges, of nodes 1, 2, 0, 2 or 1, 2, 2, 4 or 0, 2, 2, 4: 2 is the first
-	// with 1/2, each other with 1/4, and the second draws from what is left.
+	// Each pair from 2 has four edges, of nodes 1, 2, 0, 2 or 1, 2, 2, 4 or 0, 2, 2, 4: 2 is
+	// the first with 1/2, each other with 1/4, and the second draws from the rest.
 	check("unique layer", count(Rule{Counts: []int64{2, 2}, Collective: true, Unique: true}, func(s []int64, w int) int {
 		return 5*int(s[2*n+2*w]) + int(s[2*n+2*w+1])
 	}, 25), uniquePairs())

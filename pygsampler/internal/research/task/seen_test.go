@@ -38,8 +38,8 @@ func TestClaimAgainstPairs(t *testing.T) {
 	}
 }
 
-// Of many goroutines that claim the same vertices from different hops on, each
-// task falls to exactly one.
+// Many goroutines claim the same nodes from different hops on, and each task falls to exactly
+// one.
 func TestClaimOnce(t *testing.T) {
 	const vertices, workers = 5000, 8
 	for _, hops := range []int{3, MaxHops} {

@@ -6,7 +6,8 @@ static inline SUM NAME(leaky)(SUM x, SUM slope) { return x > 0 ? x : x * slope; 
 // The largest of one score after another; NaN, where there is one, makes itself felt in the sums.
 static inline SUM NAME(larger)(SUM a, SUM b) { return b > a ? b : a; }
 
-// What an edge's scores have beside the row's: those of its source; where edges have some, both, in room.
+// The scores that an edge adds to the row's: the source's, or in room the sum with its own if it
+// has some.
 static inline __attribute__((always_inline)) const SUM *NAME(scores)(
     const SUM *sources, const SUM *edges, int64_t source, int64_t edge, int64_t heads, SUM *room) {
   if (!edges) return sources + source;
@@ -97,7 +98,7 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
       }
       for (int64_t e = begin; e < end; e++) {
         SUM score = SCORE(e) + target;
-        // Those of 16 bits were rounded.
+        // Weights of 16 bits were rounded, so they are computed again.
         SUM weight = IN_PLACE ? WIDE(alpha[e * heads + h]) : EXP(NAME(leaky)(score, slope) - log[h]);
         SUM gradient = (pre[e * heads + h] - weight * mean) * (score > 0 ? 1 : slope);
         pre[e * heads + h] = gradient;

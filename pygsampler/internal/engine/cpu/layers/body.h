@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) int64_t NAME(add_edges)(
     uint64_t at = NAME(row_of)(r, e);
     if (at == UINT64_MAX) return e;
     if (e + AHEAD < r->edges) {
-      // What is padding may be asked for too.
+      // Padding may be prefetched, too.
       uint64_t next = NAME(row_of)(r, e + AHEAD);
       if (next != UINT64_MAX) NAME(ask)(x + next * width, width);
     }
@@ -72,7 +72,8 @@ static inline void NAME(finish)(const pgs_reduction *r, int64_t row, SUM *sums) 
     for (int64_t j = 0; j < r->width; j++) out[j] = NARROW(sums[j]);
 }
 
-// Where a piece of a row ends that begins there. The largest is the same of pieces and of all.
+// The end of the piece of a row that begins at begin. A maximum needs no pieces: theirs is the
+// same.
 static inline int64_t NAME(piece_end)(const pgs_reduction *r, int64_t begin, int64_t end) {
   return r->piece && r->kind != PGS_MAX && end - begin >= 2 * r->piece ? begin + r->piece : end;
 }

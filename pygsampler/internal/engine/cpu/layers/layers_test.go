@@ -183,7 +183,7 @@ func TestTranspose(t *testing.T) {
 		for _, degrees := range [][]int{{}, {0}, {3}, {0, 5, 0, 200, 1}} {
 			p := random[int64, float32](r, degrees, sources, 1, 1)
 			starts, rows, places := make([]int64, sources+1), make([]int64, len(p.indices)), make([]int64, len(p.indices))
-			// What is behind the last offset is padding, of ids that are none too.
+			// Entries behind the last offset are padding, also with invalid ids.
 			p.indices = append(p.indices, 0, -9, 0)
 			places = append(places, -5, -5, -5)
 			if err := p.reduction(Sum, false, make([]float32, 1), nil).Transpose(at(starts), at(rows), at(places)); err != nil {

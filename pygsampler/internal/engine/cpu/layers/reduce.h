@@ -6,8 +6,8 @@
 
 enum { PGS_SUM, PGS_MEAN, PGS_MAX };
 
-// What a reduction reads and writes. All arrays are in C order and without gaps. Edges from the
-// last offset on are padding, which nobody looks at.
+// The arrays that a reduction reads and writes, in C order and without gaps. Edges from the last
+// offset on are padding and are never read.
 typedef struct {
   const void *x;         // [table, width]
   const void *indptr;    // [rows + 1], from 0 to at most edges

@@ -142,7 +142,8 @@ func (p *pusher) around(root int64) []Scored {
 			return nil
 		}
 		p.push(p.queue[at])
-		// What was pushed is of no use any more, and a node may wait many times.
+		// Pushed entries are of no more use, and a node may wait many times, so the queue is
+		// compacted.
 		if at >= 1<<12 && 2*at > len(p.queue) {
 			p.queue = p.queue[:copy(p.queue, p.queue[at+1:])]
 			at = -1

@@ -67,8 +67,8 @@ func vertices(found []Scored) (ids []int64) {
 	return ids
 }
 
-// What is kept and what is left is all there was; scores are near those of the power method;
-// and neither the widths of ids nor the roots beside a root change them.
+// Scores and residuals add up to the initial mass; scores are near the scores of the power
+// method; and neither the widths of ids nor other roots change them.
 func TestRandomGraphs(t *testing.T) {
 	const nodes = 300
 	rows := csctest.RandomRows(nodes, 5)

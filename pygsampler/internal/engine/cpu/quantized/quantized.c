@@ -30,7 +30,7 @@ INLINE float of_e4m3(uint8_t x) {
   return pgs_float(pgs_either(size == 0x7F, NOT_A_NUMBER, bits) | (x & 0x80u) << 24);
 }
 
-// Of a size up to 448.
+// Converts a value of absolute size up to 448.
 INLINE uint8_t to_e4m3(float x) {
   uint32_t bits = pgs_bits(x), size = bits & 0x7FFFFFFF;
   uint32_t normal = ((size + 0x7FFFF + (size >> 20 & 1)) >> 20) - (120 << 3);
@@ -41,7 +41,7 @@ INLINE uint8_t to_e4m3(float x) {
   return (uint8_t)(made | (bits >> 24 & 0x80));
 }
 
-// Of a size below 2^22.
+// Rounds a value of absolute size below 2^22.
 INLINE int32_t nearest(float x) { return (int32_t)(pgs_bits(x + 12582912.0f) - 0x4B400000); }
 
 INLINE float value(const uint8_t *row, int64_t j, int kind) {
@@ -127,7 +127,7 @@ INLINE float read_value(const void *from, int from_kind, int64_t at) {
   }
 }
 
-// Whether a scaled kind stores a value of that size.
+// True if a scaled kind stores a value of that size.
 INLINE int fits(uint32_t size, int kind) { return size < INFINITE || (size > INFINITE && kind == PGS_E4M3); }
 
 int64_t pgs_greatest(const struct pgs_quantized *q, const void *from, int from_kind, int64_t rows, float *most) {

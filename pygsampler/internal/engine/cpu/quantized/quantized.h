@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-// How values are stored: Kind of quantized.go, _KINDS of quantization.py.
+// The kinds of stored values: Kind of quantized.go, _KINDS of quantization.py.
 enum { PGS_HALF = 1, PGS_BRAIN, PGS_E4M3, PGS_INT8, PGS_INT4 };
 
-// What they are read as.
+// The types that values are read as.
 enum { PGS_TO_FLOAT, PGS_TO_HALF, PGS_TO_BRAIN };
 
 // Kinds of floats that are quantized, beside PGS_HALF and PGS_BRAIN.
