@@ -255,9 +255,9 @@ def _recover(stream: torch.cuda.Stream, current: torch.cuda.Stream) -> None:
     another capture succeeds, so one operation is captured here.
     """
     torch.cuda.set_stream(current)
-    current.wait_stream(stream)
-    counter = torch.zeros(1, device=current.device)
     try:
+        current.wait_stream(stream)
+        counter = torch.zeros(1, device=current.device)
         graph = torch.cuda.graph(
             torch.cuda.CUDAGraph(), stream=stream, capture_error_mode="thread_local"
         )
