@@ -48,7 +48,7 @@ from . import environment, graphs, hetero, report
 WIDTH, CLASSES = 128, 349
 # The number of batches sampled ahead; None: the next one, while PyG builds a batch.
 PREFETCH = 0, None, 2
-# Seconds between those.
+# Seconds between the ways.
 REST = 0.1
 
 

@@ -34,7 +34,7 @@ TOP = {"package": 10, "source": 5, "maintainer": 5}
 
 
 class Neighbors(nn.Module):
-    """Encodes the neighbors of one type: the mean of a Bi-LSTM over them, most visited first."""
+    """Encoder of the neighbors of a type: the mean of a Bi-LSTM over them, most visited first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class HetGNN(nn.Module):
         self.rows = nn.ModuleDict(
             {kind: nn.Embedding(graph.num_nodes[kind], HIDDEN) for kind in TOP if kind != "package"}
         )
-        # Rows of rare words begin near 0, so that they add no noise.
+        # Rows of rare words and nodes begin near 0, so that they add no noise.
         for table in (self.words, *self.rows.values()):
             nn.init.normal_(table.weight, std=0.1)
         self.neighbors = nn.ModuleDict({kind: Neighbors() for kind in TOP})

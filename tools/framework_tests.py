@@ -73,7 +73,7 @@ class Peer(NamedTuple):
     indirect: bool = False
     # True if its tests can run again with its own classes.
     own: bool = True
-    # Further packages that have to be installed, by their names on PyPI.
+    # Further packages whose versions are reported, by their names on PyPI.
     also: tuple[str, ...] = ()
     files: str = "test_*.py"
     # True if modules that it imports may be empty.

@@ -16,10 +16,10 @@ from tests.style.findings import Finding, place
 
 # The places whose comments and docstrings are read.
 PLACES = (
-    *("benchmarks/", "bridge/", "examples/", "gpu/", "pygsampler/", "python/", "tools/"),
-    *("tests/cuda/", "tests/dgl/", "tests/style/", "tests/support/", "Makefile", "setup.py"),
+    *(".ci/", "Makefile", "benchmarks/", "bridge/", "examples/", "gpu/", "pygsampler/", "python/"),
+    *("setup.py", "tests/cuda/", "tests/dgl/", "tests/style/", "tests/support/", "tools/"),
 )
-MARKS = {".py": "#", ".sh": "#", "Makefile": "#"}
+MARKS = {".py": "#", ".sh": "#", "Makefile": "#", "run": "#"}
 MARKS |= dict.fromkeys((".go", ".c", ".h", ".cu", ".cuh"), "//")
 # Code in a comment: `names`, "texts", and what continues a sentence behind an abbreviation.
 LITERAL = re.compile(r"``[^`]*``|`[^`]*`|\"[^\"\n]*\"|\b(?:e\.g|i\.e|etc|al|cf|vs)\.")
