@@ -139,7 +139,7 @@ def random_walk(
         eids = None if eids is None else _less(eids, [joint.first_edge[t] for t in path])
     if chances is not None:
         traces, eids = _end_by_chance(traces, eids, chances, numbers)
-    # The types of one edge type are all 0: zeros are much faster than reading a list.
+    # A single edge type has the number 0: zeros are much faster than reading a list.
     kinds = (
         torch.tensor(types, dtype=g.idtype)
         if any(types)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("pygsampler.flight")
 
-# The most bytes of a ticket's JSON, and of its arrays for each seed.
+# The most bytes of a ticket's JSON, and of its arrays beyond 24 bytes per seed.
 _LONGEST_TICKET = 1 << 20
 # Forms of a graph that are made for requests (by weights, times, metapaths, ...) and kept with it.
 _MOST_FORMS = 32

@@ -452,7 +452,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         edges = CooExpander(region, device, region.element_size() == 8, requested_kinds)
 
         def view(words: Sequence[int], first: int, epoch: int, batch: int) -> MiniBatch:
-            # The batch is that of any sampler: writes to a batch are counted apart.
+            # A source of its own for each batch, since writes to a batch are counted separately.
             about = region.data, words, device, first, edges, edges.add(words, first)
             return MiniBatch._of_source(TensorSource(*about), epoch, batch)
 

@@ -107,8 +107,8 @@ def exp3m(
             # Above 0 as a double: those that are capped leave their part to all others.
             w = logs.sub(logs.max(axis=0), axis=0).maximum(-600).exp()
             few = C.spread(d <= K, axis=0)
-            # Each edge has the probability u, and the other edges share the rest of K: at most 1 -
-            # u each, so that p = 1 for capped edges.
+            # Each edge has at least the probability u, and all edges share the rest of K, at most
+            # 1 - u each, so that p = 1 for capped edges.
             u = K * eta / d
             p = w.where(~few).cap(K * (1 - eta) / (1 - u))
             p = p.mul(1 - u, axis=0).add(u, axis=0).minimum(1)
